@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.store import moments
+from trellis.store import last_runs
 from trellis.store.tables import (
     METADATA,
     counters,
@@ -25,7 +25,7 @@ from trellis.store.tables import (
 
 _BOOKKEEPING: Final = (requests, request_shapes, key_uses, key_quarters, keyless_requests, request_hours, search_names)
 # Counters that a process writes by itself, at a time of its own: see `trellis.housekeeping`.
-_BESIDE_REQUESTS: Final = ("request log", "listener ", "search", moments.PURGE, moments.BACKUP)
+_BESIDE_REQUESTS: Final = ("request log", "listener ", "search", last_runs.PURGE, last_runs.BACKUP)
 
 Rows = dict[str, list[dict[str, Any]]]
 Event = dict[str, Any]

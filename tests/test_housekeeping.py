@@ -28,7 +28,7 @@ from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.core.proposals import find_overdue
 from trellis.housekeeping import Purges
-from trellis.store import lists, moments
+from trellis.store import last_runs, lists
 from trellis.store.admins import Attempts, Session, attempts, sessions
 from trellis.store.engine import Transaction
 from trellis.store.lists import journal, search
@@ -352,7 +352,7 @@ def test_an_error_in_a_round_is_logged_and_ends_nothing(
         await wait_in_loop_until(lambda: len(database.requests()) == 1)
         await running.stop()
 
-    monkeypatch.setattr(moments, "find", fail)
+    monkeypatch.setattr(last_runs, "find", fail)
     api.do(watch())
     assert "The first purge could not be noted." in caplog.text
 
@@ -373,7 +373,7 @@ def test_names_are_worked_into_the_index_and_old_changes_go(
         api.do(api.application.housekeeping.index_names())
     api.do(api.application.housekeeping.purge())
     with gate.store.reading() as tx:
-        first, last = journal.find_span(tx)
+        first, last = journal.find_range(tx)
         assert last - first == 4
         assert search.find_candidates(tx, "forums", "forum 19", 100) == [20]
 

@@ -19,7 +19,7 @@ from trellis.core.operation import Call
 from trellis.core.proposals import find_overdue
 from trellis.errors import Refused
 from trellis.settings import Settings
-from trellis.store import alarms, events, idempotency, keys, lists, mail, moments, proposals, requests, snapshots
+from trellis.store import alarms, events, idempotency, keys, last_runs, lists, mail, proposals, requests, snapshots
 from trellis.store.admins import attempts, invitations, sessions
 from trellis.store.engine import Transaction
 from trellis.store.webhooks import log as deliveries
@@ -175,8 +175,8 @@ class Purges:
         """If no purge is recorded, record one at the time of the newest log row, or now. Call this before anything is written."""
 
         def note(tx: Transaction) -> None:
-            if moments.find(tx, moments.PURGE) is None:
-                moments.record(tx, moments.PURGE, _milliseconds(moments.find_newest_timestamp(tx) or self._gate.now()))
+            if last_runs.find(tx, last_runs.PURGE) is None:
+                last_runs.record(tx, last_runs.PURGE, _milliseconds(last_runs.find_newest_timestamp(tx) or self._gate.now()))
 
         await self._write(note)
 
@@ -204,11 +204,11 @@ class Purges:
                 failed.append(purge.rows)
             if count:
                 log.info("Deleted %d old %s.", count, purge.rows)
-        await self._write(lambda tx: moments.record(tx, moments.PURGE, _milliseconds(now)))
+        await self._write(lambda tx: last_runs.record(tx, last_runs.PURGE, _milliseconds(now)))
         return failed
 
     async def _is_clock_trusted(self, now: str) -> bool:
-        last = await self._write(lambda tx: moments.find(tx, moments.PURGE))
+        last = await self._write(lambda tx: last_runs.find(tx, last_runs.PURGE))
         if last is None or abs(_milliseconds(now) - last) <= MOST_AHEAD / timedelta(milliseconds=1):
             self._doubted_at = None
             return True

@@ -23,7 +23,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.settings import Settings
-from trellis.store import moments, tables
+from trellis.store import last_runs, tables
 from trellis.store.admins import administrators
 from trellis.store.engine import Store, Transaction
 from trellis.store.figures import Figures, read_figures
@@ -114,12 +114,12 @@ def test_files_that_everybody_may_read_and_backups_that_are_old_are_doubtful(
     found = look()
     assert (found["files"]["state"], found["backups"]["state"]) == ("good", "good")
     gate = compose(settings)
-    gate.store.write(lambda tx: moments.record(tx, moments.BACKUP, 1_000), quiet=True).result()
+    gate.store.write(lambda tx: last_runs.record(tx, last_runs.BACKUP, 1_000), quiet=True).result()
     gate.store.close()
     backups = look()["backups"]
     assert (backups["state"], backups["told"]) == ("doubtful", "The last one was made at 1970-01-01T00:00:01Z.")
     gate = compose(settings)
-    gate.store.write(lambda tx: moments.record(tx, moments.BACKUP, 4_000_000_000_000), quiet=True).result()
+    gate.store.write(lambda tx: last_runs.record(tx, last_runs.BACKUP, 4_000_000_000_000), quiet=True).result()
     gate.store.close()
     assert look()["backups"]["state"] == "doubtful", "the clock was ahead then"
 
@@ -223,7 +223,7 @@ def test_what_a_link_leads_to_is_looked_at(
     settings: Settings, cli: Trellis, nowhere: Environment, monkeypatch: pytest.MonkeyPatch, open_store: Store
 ) -> None:
     real = file_of(settings)
-    open_store.write(lambda tx: moments.record(tx, moments.BACKUP, 1), quiet=True).result()
+    open_store.write(lambda tx: last_runs.record(tx, last_runs.BACKUP, 1), quiet=True).result()
     real.chmod(0o600)
     (wal := Path(f"{real}-wal")).chmod(0o644)
     Path("link.db").symlink_to(real)
@@ -238,7 +238,7 @@ def test_what_a_link_leads_to_is_looked_at(
 
 @on_sqlite
 def test_a_database_behind_a_link_is_as_large_as_it_is(settings: Settings, tmp_path: Path, open_store: Store) -> None:
-    open_store.write(lambda tx: moments.record(tx, moments.BACKUP, 1), quiet=True).result()
+    open_store.write(lambda tx: last_runs.record(tx, last_runs.BACKUP, 1), quiet=True).result()
     (link := tmp_path / "link.db").symlink_to(file_of(settings))
     linked = Store(replace(settings, database_url=f"sqlite:///{link}"))
     sizes = []

@@ -14,7 +14,7 @@ from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.sentences import say
-from trellis.store import events, moments, proposals, requests
+from trellis.store import events, last_runs, proposals, requests
 from trellis.store.engine import Transaction
 from trellis.store.requests import Request
 
@@ -26,15 +26,15 @@ def test_what_is_old_is_deleted_at_once_and_the_clock_is_trusted(gate: Gate, run
 
     def jumped(tx: Transaction) -> None:
         requests.append(tx, [recent])
-        moments.record(tx, moments.PURGE, 0)
+        last_runs.record(tx, last_runs.PURGE, 0)
 
     gate.store.write(jumped).result(30)
     result = trellis("purge")
     assert (result.exit_code, result.output.startswith("Deleted what was past its retention time")) == (0, True)
     with gate.store.reading() as tx:
         assert events.count(tx) == 0
-        assert moments.find_newest_timestamp(tx) == recent.at
-        assert (moments.find(tx, moments.PURGE) or 0) >= now.timestamp() * 1000 - 1
+        assert last_runs.find_newest_timestamp(tx) == recent.at
+        assert (last_runs.find(tx, last_runs.PURGE) or 0) >= now.timestamp() * 1000 - 1
 
 
 def test_a_database_that_cannot_be_written_to_is_not_said_to_be_purged(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_what_cannot_be_deleted_is_said(trellis: Trellis, monkeypatch: pytest.Mo
 
 
 def test_what_takes_long_is_told(gate: Gate, trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
-    gate.store.write(lambda tx: moments.record(tx, moments.PURGE, 0)).result(30)
+    gate.store.write(lambda tx: last_runs.record(tx, last_runs.PURGE, 0)).result(30)
     monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.0)
     delete = proposals.purge
 

@@ -22,7 +22,7 @@ from trellis.compose import compose
 from trellis.core.actor import Actor
 from trellis.core.admins import set_view
 from trellis.core.gate import Gate
-from trellis.core.mail import Draft, settle, take
+from trellis.core.mail import Draft, begin_attempt, settle
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.mail import Mailer, MailServer, worker
@@ -74,7 +74,7 @@ def test_the_outcome_for_an_invitation_of_before_is_not_that_of_the_next(gate: G
     invited = run("admins.invite", name="Mira", login="mira", email=MIRA)["id"]
 
     def claim() -> Draft:
-        draft = gate.store.write(lambda tx: take(tx, gate.environment, gate.now())).result(30)
+        draft = gate.store.write(lambda tx: begin_attempt(tx, gate.environment, gate.now())).result(30)
         assert draft is not None
         return draft
 

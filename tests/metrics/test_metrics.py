@@ -24,7 +24,7 @@ from trellis.metrics.sample import Sample, sum_up
 from trellis.metrics.shared import SharedSamples
 from trellis.metrics.table import METRICS, PREFIX
 from trellis.settings import Settings
-from trellis.store import moments
+from trellis.store import last_runs
 from trellis.store.engine import Transaction
 from trellis.store.figures import Figures, read_figures
 
@@ -275,7 +275,7 @@ def test_every_metric_is_told_in_both_formats(watched: ApiClient, community: Com
     watched.get("/forums/forums/999999")
     watched.post("/core/webhooks", {"url": "https://receiver.example/", "events": ["forum.created"]})
     store = watched.application.gate.store
-    store.write(lambda tx: moments.record(tx, moments.BACKUP, 1_700_000_000_000), quiet=True).result()
+    store.write(lambda tx: last_runs.record(tx, last_runs.BACKUP, 1_700_000_000_000), quiet=True).result()
     plain, open_ = read(watched), read(watched, accept="application/openmetrics-text; version=1.0.0")
     assert plain.headers["content-type"].startswith("text/plain; version=")
     assert open_.headers["content-type"].startswith("application/openmetrics-text; version=")

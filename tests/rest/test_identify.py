@@ -9,7 +9,7 @@ from tests.api_fixtures import MakeApiClient
 from tests.community import Community
 from tests.fixture_types import MakeKey
 from trellis.errors import Refused
-from trellis.http.api.identify import find_key
+from trellis.http.api.identify import extract_key
 
 KEY = "trl_abcdefgh_01234567890123456789012345678901ABCDEF"
 
@@ -41,8 +41,8 @@ def basic(text: str) -> str:
 )
 def test_a_key_is_found_in_every_form_of_the_contract(headers: dict[str, str]) -> None:
     raw = {name.lower().encode(): value.encode() for name, value in headers.items()}
-    assert find_key(raw, b"page=1") == (KEY, False)
-    assert find_key(raw, b"page=1&key=another") == (KEY, True)
+    assert extract_key(raw, b"page=1") == (KEY, False)
+    assert extract_key(raw, b"page=1&key=another") == (KEY, True)
 
 
 @pytest.mark.parametrize(
@@ -59,12 +59,12 @@ def test_a_key_is_found_in_every_form_of_the_contract(headers: dict[str, str]) -
 def test_what_is_no_form_of_the_contract_is_no_key(headers: dict[str, str]) -> None:
     raw = {name.lower().encode(): value.encode() for name, value in headers.items()}
     with pytest.raises(Refused, match=r"^NO_API_KEY: .*Bearer"):
-        find_key(raw, b"")
+        extract_key(raw, b"")
 
 
 @pytest.mark.parametrize("sent", ["Bearer", "Bearer ", "Basic", "Basic !!!", "Basic " + "A" * 5, "Basic Og=="])
 def test_credentials_that_hold_no_key_are_a_bad_key(sent: str) -> None:
-    assert find_key({b"authorization": sent.encode()}, b"") == ("", False)
+    assert extract_key({b"authorization": sent.encode()}, b"") == ("", False)
 
 
 def test_each_form_is_accepted_over_rest(api: ApiClient, community: Community, key: MakeKey) -> None:

@@ -25,7 +25,7 @@ _MAX_PAGE: Final = 1_000_000  # further pages are treated as this one
 _MAX_PAIRS: Final = 750  # fields of a form that are carried; each comes back as two
 
 
-def read_page(query: Mapping[str, str]) -> int:
+def parse_page_number(query: Mapping[str, str]) -> int:
     """Return the number of the page of a list that an address asks for; 1 if it is not a number."""
     return min(max(1, parse_whole_number(query.get("page", "")) or 1), _MAX_PAGE)
 

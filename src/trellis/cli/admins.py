@@ -6,7 +6,19 @@ import typer
 
 from trellis.admin import PREFIX
 from trellis.cli.community import act, community, list_all
-from trellis.cli.terminal import MISUSED, STDIN, Failure, Json, make_app, read_line, refuse_empty, say, show, show_json, show_table
+from trellis.cli.terminal import (
+    MISUSED,
+    STDIN,
+    Failure,
+    Json,
+    make_app,
+    print_message,
+    read_line,
+    refuse_empty,
+    show,
+    show_json,
+    show_table,
+)
 from trellis.core.admins import generate_password
 from trellis.core.gate import Gate
 from trellis.core.roles import OWNER, ROLES, find_role
@@ -81,19 +93,19 @@ def invite(
         else:
             invited = act(gate, "admins.renew_invitation", target=before["id"]).value
     if invited["mailedTo"]:
-        say(f"The link is mailed by `trellis serve` or `trellis work`, to {invited['mailedTo']}.")
+        print_message(f"The link is mailed by `trellis serve` or `trellis work`, to {invited['mailedTo']}.")
         show_json(invited) if json else show(f"{invited['name']} can use it once to choose a password.")
         return
     link = f"{settings.public_url or ''}{PREFIX}/invitation/{invited.pop('link')}"
     show_json(invited | {"link": link}) if json else show(f"Link:  {link}")
     if not settings.public_url:
-        say(
+        print_message(
             f"{variable('public_url')} is not set, so the link lacks the address of the service. Put that in front of it, as in "
             f"http://127.0.0.1:8000{link}"
         )
     if json:
         return
-    say("Save the link now: it will not be shown again.")
+    print_message("Save the link now: it will not be shown again.")
     show(f"{invited['name']} can choose a password there, once, until {invited['invitedUntil']}.")
 
 
@@ -204,7 +216,7 @@ def disable(
         off = act(gate, "events.get", target=result.event).value["touched"] if result.event else ()
     _print_admin(result.value, json, f"{result.value['name']} can no longer sign in.")
     if off:
-        say(f"Switched off as well: {', '.join('webhook ' + str(one['id']) for one in off)}")
+        print_message(f"Switched off as well: {', '.join('webhook ' + str(one['id']) for one in off)}")
 
 
 @app.command()
@@ -253,5 +265,5 @@ def _print_admin(admin: dict[str, Any], json: bool, sentence: str, password: str
     if password:
         show(f"Login:     {admin['login']}")
         show(f"Password:  {password}")
-        say("Save the password now: it will not be shown again.")
+        print_message("Save the password now: it will not be shown again.")
     show(sentence)

@@ -13,7 +13,17 @@ from typer.core import TyperGroup
 
 from trellis import __version__
 from trellis.cli.loading import uncollected
-from trellis.cli.terminal import FAILED, MISUSED, Failure, explain_output, format_refusal, make_app, say, settle_streams, show
+from trellis.cli.terminal import (
+    FAILED,
+    MISUSED,
+    Failure,
+    explain_output,
+    format_refusal,
+    make_app,
+    print_message,
+    settle_streams,
+    show,
+)
 from trellis.errors import Refused
 from trellis.settings import SettingsError
 
@@ -85,7 +95,7 @@ class Commands(TyperGroup):
             sentence = explain_output(error) if error.filename is None else f"{error.filename}: {error.strerror}."
             code = FAILED
         with suppress(Failure, OSError):  # stderr may be full as well
-            say(sentence, style="red")
+            print_message(sentence, style="red")
         sys.exit(code)
 
 

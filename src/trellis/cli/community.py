@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import typer
 
-from trellis.cli.terminal import Failure, refuse_empty, say
+from trellis.cli.terminal import Failure, print_message, refuse_empty
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.fields import MAX_ID, Invalid, invalid_id
@@ -97,7 +97,7 @@ def _prepare_database(settings: Settings, *, make: bool) -> None:
         from trellis.store.migrate import migrate  # noqa: PLC0415  # start-up time: Alembic is rarely needed
 
         migrate(settings)
-        say(f"Created a new database: {describe_database(settings)}")
+        print_message(f"Created a new database: {describe_database(settings)}")
         return
     raise Failure(explain_condition(settings, at))
 

@@ -7,7 +7,7 @@ import typer
 
 from trellis.cli.community import act, community, explaining
 from trellis.cli.demo import load_sample
-from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, progress_of, say, show, show_json, show_table
+from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, print_message, progress_of, show, show_json, show_table
 from trellis.housekeeping import Purges
 from trellis.settings import Settings
 from trellis.store.condition import Condition, describe_database, explain_condition, find_condition
@@ -40,7 +40,7 @@ def migrate_database(
         number = 0
         if at is not Condition.READY:
             with progress_of("Migrating"):
-                number = migrate(settings, begun.append, on_wait=say)
+                number = migrate(settings, begun.append, on_wait=print_message)
         if not number:
             show(f"Nothing to do: the database {describe_database(settings)} is at the newest step, {find_newest_step()}.")
             return

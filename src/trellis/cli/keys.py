@@ -6,7 +6,18 @@ from typing import Annotated, Any
 import typer
 
 from trellis.cli.community import OneKey, act, community, find_key, list_all
-from trellis.cli.terminal import MISUSED, Failure, Json, make_app, progress_of, refuse_empty, say, show, show_json, show_table
+from trellis.cli.terminal import (
+    MISUSED,
+    Failure,
+    Json,
+    make_app,
+    print_message,
+    progress_of,
+    refuse_empty,
+    show,
+    show_json,
+    show_table,
+)
 from trellis.core.bounds import PROPOSE
 from trellis.core.dialect import DIALECTS, TRELLIS
 from trellis.core.keys import PRESETS, describe_bounds
@@ -253,7 +264,7 @@ def revoke(
         off = act(gate, "events.get", target=result.event).value["touched"]
         _show(result.value, json)
     if off:
-        say(f"Switched off with it: {', '.join('webhook ' + str(one['id']) for one in off)}")
+        print_message(f"Switched off with it: {', '.join('webhook ' + str(one['id']) for one in off)}")
 
 
 @app.command()
@@ -307,7 +318,7 @@ def _change(key: str, raw: dict[str, Any], json: bool) -> None:
         answer = act(gate, "keys.update", raw, find_key(gate, key))
         _show(answer.value, json)
     if answer.event is None:
-        say("Nothing to change.")
+        print_message("Nothing to change.")
 
 
 def _show_once(key: dict[str, Any], json: bool) -> None:
@@ -322,7 +333,7 @@ def _show_once(key: dict[str, Any], json: bool) -> None:
         for operation, said in describe_bounds(key["bounds"]).items():
             show(f"{operation}: {said}")
     if not key["grants"]:
-        say(
+        print_message(
             f"This key may not do anything yet. Grant it operations: trellis keys grant {key['id']} 'forums.*'",
             style="yellow",
         )

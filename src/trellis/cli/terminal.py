@@ -88,7 +88,7 @@ def _line(fault: Fault) -> str:
     return fault.detail if fault.detail.startswith(fault.field) else f"{fault.field}: {fault.detail}"
 
 
-def say(sentence: str, style: str = "") -> None:
+def print_message(sentence: str, style: str = "") -> None:
     """Print a message to stderr, apart from the output."""
     _echo(sentence, style, err=True)
 

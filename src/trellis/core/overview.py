@@ -9,7 +9,7 @@ from trellis.core.keys import serialize_key
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.requests import CLASSES
 from trellis.core.webhooks import serialize_webhook
-from trellis.store import keys, moments, requests
+from trellis.store import keys, last_runs, requests
 from trellis.store.counters import read_counters
 from trellis.store.webhooks import endpoints
 
@@ -74,7 +74,7 @@ def _find_failing(context: Context) -> dict[str, Any]:
 
 def _find_backup(context: Context) -> dict[str, Any]:
     """Return when `trellis backup` last copied the database; null if it never has."""
-    last = moments.find(context.tx, moments.BACKUP)
+    last = last_runs.find(context.tx, last_runs.BACKUP)
     return {"at": None if last is None else format_timestamp(datetime.fromtimestamp(last / 1000, UTC))}
 
 

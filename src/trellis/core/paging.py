@@ -17,7 +17,7 @@ _SIZE: Final = Field("perPage", Integer(1, MOST_PER_PAGE), "The number of record
 PAGING: Final = (_PAGE, _SIZE)
 
 
-def read_page(given: Input) -> tuple[int, int]:
+def parse_paging(given: Input) -> tuple[int, int]:
     """Return the number of the page that a call asks for, and the number of records per page."""
     return given.get(_PAGE.name, _PAGE.default), given.get(_SIZE.name, _SIZE.default)
 

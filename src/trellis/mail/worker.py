@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from trellis.core.gate import Gate
-from trellis.core.mail import Draft, fill, has_work, settle, take
+from trellis.core.mail import Draft, begin_attempt, fill, has_work, settle
 from trellis.errors import Refused
 from trellis.languages import load_offered
 from trellis.mail.server import MailServer, NotSent
@@ -63,7 +63,7 @@ class Mailer:
         store.write(lambda tx: fill(tx, environment, self._gate.now()), quiet=True).result()
         sent = 0
         while not self._stopping.is_set():
-            draft = store.write(lambda tx: take(tx, environment, self._gate.now()), quiet=True).result()
+            draft = store.write(lambda tx: begin_attempt(tx, environment, self._gate.now()), quiet=True).result()
             if draft is None:
                 break
             sent += self._send(draft)

@@ -32,7 +32,7 @@ from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.large import run_by_size
 from trellis.http.problems import encode_problem_headers, format_problem
 from trellis.mcp import results
-from trellis.mcp.arguments import encode_arguments, summarize, take_target
+from trellis.mcp.arguments import encode_arguments, summarize_arguments, take_target
 from trellis.mcp.guide import INSTRUCTIONS
 from trellis.mcp.messages import (
     INITIALIZE,
@@ -242,7 +242,7 @@ class Mcp:
         return frozenset(name for operation in self.gate.catalogue.values() for name in operation.secrets)
 
     def _summarize(self, arguments: Mapping[str, Any]) -> str:
-        return summarize(arguments, self._secrets)
+        return summarize_arguments(arguments, self._secrets)
 
     async def _read(
         self,

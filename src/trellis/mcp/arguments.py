@@ -38,7 +38,7 @@ def encode_arguments(target: int | None, arguments: Mapping[str, Any]) -> bytes:
         return json.dumps([target, arguments]).encode()
 
 
-def summarize(arguments: Mapping[str, Any], secrets: frozenset[str]) -> str:
+def summarize_arguments(arguments: Mapping[str, Any], secrets: frozenset[str]) -> str:
     """Return arguments for the request log: without passwords, and with long values cut to what tells them apart."""
     return encode_json(_cut(arguments, secrets, _LEVELS)).decode() if arguments else ""
 

@@ -67,11 +67,11 @@ def _is_needed(operation: Operation, field: Field) -> bool:
 def _build_property(operation: Operation, field: Field) -> Schema:
     if isinstance(field.type, Permissions):
         return {"type": "object", "description": f'{", ".join(field.type.options)}: "*" or group ids'}
-    schema, text = _shorten(field.type.schema()), summarize(field, operation.singular)
+    schema, text = _shorten(field.type.schema()), summarize_field(field, operation.singular)
     return schema | {"description": text} if text else schema
 
 
-def summarize(field: Field, singular: str) -> str:
+def summarize_field(field: Field, singular: str) -> str:
     """Return a short description of a field: its brief, or the beginning of its text; "" if that says no more than the name."""
     if field.brief is not None or isinstance(field.type, Boolean):
         return field.brief or ""

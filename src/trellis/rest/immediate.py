@@ -22,7 +22,7 @@ from trellis.http.api import (
     CachedResponse,
     Service,
     build_headers,
-    find_key,
+    extract_key,
     is_not_modified,
 )
 from trellis.http.asgi import App, Scope, receive_nothing
@@ -133,7 +133,7 @@ class Immediate(Reads):
         name = digest.digest()
         if (bearer := self._bearers.get(name)) is not None:
             return self._service.keyring.judge(bearer, address, self._now)
-        bearer = self._service.keyring.find(find_key(headers, b"")[0], address, self._now, self._key_version)
+        bearer = self._service.keyring.find(extract_key(headers, b"")[0], address, self._now, self._key_version)
         if bearer is not None:
             if len(self._bearers) >= _CREDENTIALS:  # a key can be sent in very many spellings
                 self._bearers.clear()
@@ -177,7 +177,7 @@ class Immediate(Reads):
         rewrite_address(scope, self._prefix)
         request = self._service.read_request(scope, receive_nothing, self._prefix)
         request.bearer, request.version = bearer, self._version
-        if request.query and find_key(request.headers, request.query)[1]:
+        if request.query and extract_key(request.headers, request.query)[1]:
             return None
         if (found := self._rest.find_read(request)) is None:
             return None

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.store import events, mail, moments, proposals
+from trellis.store import events, last_runs, mail, proposals
 from trellis.store.engine import Statement, Transaction
 from trellis.store.sqlite import find_real_file
 from trellis.store.tables import deliveries, webhooks
@@ -52,7 +52,7 @@ def read_figures(tx: Transaction, now: str) -> Figures:
         for number, failures, cursor, waiting in tx.fetch(_WEBHOOKS)
     ]
     return Figures(
-        newest, _measure(tx), found, proposals.count_open(tx, now), moments.find(tx, moments.BACKUP), mail.count_waiting(tx)
+        newest, _measure(tx), found, proposals.count_open(tx, now), last_runs.find(tx, last_runs.BACKUP), mail.count_waiting(tx)
     )
 
 

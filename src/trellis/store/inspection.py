@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from trellis.settings import Settings
-from trellis.store import moments
+from trellis.store import last_runs
 from trellis.store.engine import Transaction, create_engine
 
 _POSTGRESQL: Final = sa.text(
@@ -42,7 +42,7 @@ def inspect(tx: Transaction) -> Inspection:
     if not tx.sqlite:
         found: Any = tx.connection.execute(_POSTGRESQL).one()
         server = Server._make((*found[:-1], float(found[-1])))
-    return Inspection(server, moments.find_newest_timestamp(tx))
+    return Inspection(server, last_runs.find_newest_timestamp(tx))
 
 
 def accepts_writes(tx: Transaction) -> bool:

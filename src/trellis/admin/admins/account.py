@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.admins.appearance import build_view_form
-from trellis.admin.admins.checking import CheckResult, check_login, settle
+from trellis.admin.admins.checking import CheckResult, check_login, clear_failed_attempts
 from trellis.admin.admins.sessions import end_session as end_one
 from trellis.admin.admins.sessions import fetch_sessions
 from trellis.admin.forms import Form
@@ -89,7 +89,7 @@ async def set_password(request: PageRequest) -> Response:
             raise refuse_fault(_CURRENT.name, "INVALID_VALUE", say("currentPassword is not your password."))
         await _replace_password(request, raw)
         if not me.has_factor:
-            await settle(request, me.login)
+            await clear_failed_attempts(request, me.login)
     except Refused as refused:
         return await show(request, form.add_refusal(refused))
     return request.redirect(_HERE, say("Your password was changed, and you are signed out everywhere else."))

@@ -113,8 +113,8 @@ async def _attempt(
     The first of two steps does not count as an attempt: its outcome is not revealed, and somebody who has to wait between attempts
     could never complete both steps.
 
-    A correct password does not clear the failures: somebody who knows it could then guess the second factor for ever. `settle`
-    clears them.
+    A correct password does not clear the failures: somebody who knows it could then guess the second factor for ever.
+    `clear_failed_attempts` clears them.
     """
     gate, lane = request.gate, lane or await request.runner.read(find_lane, credentials)
 
@@ -129,7 +129,7 @@ async def _attempt(
     return attempt
 
 
-async def settle(request: PageRequest, login: str) -> None:
+async def clear_failed_attempts(request: PageRequest, login: str) -> None:
     """Clear the failed attempts of somebody who has passed all checks."""
     await request.runner.write(clear_attempts, _credentials(request, login))
 

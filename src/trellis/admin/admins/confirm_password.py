@@ -4,7 +4,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from trellis.admin.admins.checking import check_again, read_evidence, settle
+from trellis.admin.admins.checking import check_again, clear_failed_attempts, read_evidence
 from trellis.admin.admins.resuming import go_on, turn_away, way_back
 from trellis.admin.page import CONFIRM, FIRST_STEPS, SIGN_IN, Page, PageRequest
 from trellis.admin.runner import SignInNeeded
@@ -48,7 +48,7 @@ async def confirm_password(request: PageRequest) -> Response:
         if refused.status != 404:
             raise
         return request.redirect(SIGN_IN)  # the session has ended meanwhile
-    await settle(request, me.login)
+    await clear_failed_attempts(request, me.login)
     request.take_session(confirmed.value["token"])
     return go_on(request, say("Continue"), say("Thank you. The form that you were about to send is ready."), with_token=True)
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.admins.checking import check_both_steps, check_login, check_passkey, read_evidence, settle
+from trellis.admin.admins.checking import check_both_steps, check_login, check_passkey, clear_failed_attempts, read_evidence
 from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away, way_back
 from trellis.admin.page import SIGN_IN, Page, PageRequest
 from trellis.admin.sessions import csrf_token, is_equal
@@ -162,7 +162,7 @@ async def start_session(request: PageRequest, proven: Proven, login: str, eviden
     raw = {**client, "passwordMark": proven.mark, "alone": alone, **evidence.raw}
     call = request.trace(Call("admins.sign_in", Actor("admin", admin, name), raw, admin))
     request.take_session((await request.runner.perform(call)).value["token"])
-    await settle(request, login)
+    await clear_failed_attempts(request, login)
     await recognise_browser(request, login)
 
 

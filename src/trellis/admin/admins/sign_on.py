@@ -12,7 +12,7 @@ from typing import Any, Final
 from starlette.responses import RedirectResponse, Response
 
 from trellis.admin import PREFIX
-from trellis.admin.admins.checking import check_factor, read_evidence, settle
+from trellis.admin.admins.checking import check_factor, clear_failed_attempts, read_evidence
 from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away
 from trellis.admin.admins.sign_in import SIGNED_OUT, end_session, recognise_browser
 from trellis.admin.page import CONFIRM, FIRST_STEPS, SIGN_IN, Page, PageRequest
@@ -222,7 +222,7 @@ async def _sign_on(
     then = _take_next(request)
     request.take_session(signed_on.value["token"])
     if evidence is not None:
-        await settle(request, known.login)
+        await clear_failed_attempts(request, known.login)
     await recognise_browser(request, known.login, SIGN_ON_LOGIN)
     if old is not None:
         await request.runner.perform(end_session(request, old))
@@ -236,7 +236,7 @@ async def _confirm(request: PageRequest, sign_on: SignOnRequest, claims: Claims,
     then = _take_next(request)
     request.take_session(confirmed.value["token"])
     if evidence is not None:
-        await settle(request, me.login)
+        await clear_failed_attempts(request, me.login)
     return request.redirect(then)
 
 

@@ -12,7 +12,7 @@ from trellis.admin.chart import UseLine, build_use_line
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys.form import build_reason_form, press_button, pressed_button
 from trellis.admin.keys.grants import GrantGrid
-from trellis.admin.many import FROM, IDS, BatchPlan, Write, find_done, find_way_back, settle
+from trellis.admin.many import FROM, IDS, BatchPlan, Write, find_done, find_way_back, plan_or_carry_out
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import ACTION, Submitted
 from trellis.core.keys import KEEP_WEBHOOKS, MOST, REASON, SETTINGS, tidy_reason
@@ -173,7 +173,7 @@ async def run(action: KeyAction, request: PageRequest) -> Response:
         "how": request.form.get(_HOW, "give"),
         "came_from": request.form.get(FROM, "")[:2000],
     }
-    return await settle(request, make_plan, action.describe, back, "keys/many.html", context, action.write)
+    return await plan_or_carry_out(request, make_plan, action.describe, back, "keys/many.html", context, action.write)
 
 
 def _find_objection(ids: Sequence[int], found: Sequence[Key]) -> str:

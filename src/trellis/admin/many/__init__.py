@@ -4,14 +4,25 @@ from functools import partial
 from typing import Any
 
 from trellis.admin.many import access, below, selection
-from trellis.admin.many.plan import BATCH, FROM, MOST, BatchPlan, Write, find_done, find_way_back, settle
+from trellis.admin.many.plan import BATCH, FROM, MOST, BatchPlan, Write, find_done, find_way_back, plan_or_carry_out
 from trellis.admin.many.selection import IDS, find_many_actions
 from trellis.admin.nodes import of_node, show_missing
 from trellis.admin.page import Page
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
 
-__all__ = ["FROM", "IDS", "MOST", "BatchPlan", "Write", "find_done", "find_many_actions", "find_way_back", "pages", "settle"]
+__all__ = [
+    "FROM",
+    "IDS",
+    "MOST",
+    "BatchPlan",
+    "Write",
+    "find_done",
+    "find_many_actions",
+    "find_way_back",
+    "pages",
+    "plan_or_carry_out",
+]
 
 
 def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:

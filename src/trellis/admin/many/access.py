@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.forms import read_ids, split_values
-from trellis.admin.many.plan import FROM, BatchPlan, Bodies, find_done, find_way_back, plan_batch, settle
+from trellis.admin.many.plan import FROM, BatchPlan, Bodies, find_done, find_way_back, plan_batch, plan_or_carry_out
 from trellis.admin.nodes import describe_state, fetch_groups
 from trellis.admin.page import PageRequest
 from trellis.core.fields import EVERYONE, isolate
@@ -53,7 +53,7 @@ async def run(kind: NodeKind, request: PageRequest, group: Mapping[str, Any]) ->
         "group": group,
         "carried": _carry(about, request),
     }
-    return await settle(request, make_plan, describe, back, "many/access.html", context)
+    return await plan_or_carry_out(request, make_plan, describe, back, "many/access.html", context)
 
 
 def _build_bodies(kind: NodeKind, request: PageRequest, records: Sequence[Mapping[str, Any]], group: int) -> Bodies:

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.many.plan import BatchPlan, fetch_below, find_done, plan_batch, settle
+from trellis.admin.many.plan import BatchPlan, fetch_below, find_done, plan_batch, plan_or_carry_out
 from trellis.admin.nodes import NodeForm, build_form, content_version, fetch_groups
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import CSRF
@@ -50,7 +50,7 @@ async def run(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -
         "record": record,
         "carried": tuple(_carry(request, node_form)),
     }
-    return await settle(request, make_plan, describe, back, "many/below.html", context)
+    return await plan_or_carry_out(request, make_plan, describe, back, "many/below.html", context)
 
 
 def _find_problem(kind: NodeKind, request: PageRequest, record: Mapping[str, Any], raw: Mapping[str, Any]) -> str:

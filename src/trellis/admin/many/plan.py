@@ -296,7 +296,7 @@ def _walk(children: Sequence[Record]) -> Iterator[Record]:
 # --- carrying it out ----------------------------------------------------------------------------------------------
 
 
-async def settle(
+async def plan_or_carry_out(
     request: PageRequest,
     make_plan: Callable[[], Awaitable[BatchPlan | None]],
     describe: Callable[[int], str],

@@ -17,7 +17,7 @@ from trellis.admin.many.plan import (
     find_way_back,
     leave_out_nested,
     plan_batch,
-    settle,
+    plan_or_carry_out,
     tell_limit,
 )
 from trellis.admin.nodes import Picker, build_picker, fetch_groups, has_new_search
@@ -100,7 +100,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
     }
     operation = request.catalogue.find(kind.operation(action.verb))
     form = Form(operation.fields, labels={"parentId": say("Under"), "position": say("Where")})
-    return await settle(request, make_plan, describe, back, "many/selection.html", context, replace(BATCHED, form=form))
+    return await plan_or_carry_out(request, make_plan, describe, back, "many/selection.html", context, replace(BATCHED, form=form))
 
 
 async def _select(action: Action, kind: NodeKind, request: PageRequest, ids: Sequence[int]) -> Selection:

@@ -11,7 +11,7 @@ from trellis.core.news import News, parse_position, read_news, read_position
 _STREAM: Final = "text/event-stream"
 
 
-async def tell(request: PageRequest) -> Response:
+async def show(request: PageRequest) -> Response:
     """Return the news since a position: as a stream, for as long as the session lasts, or at once, as JSON."""
     since = parse_position(request.http.headers.get("last-event-id", "") or request.query.get("since", ""))
     if _STREAM in request.http.headers.get("accept", ""):
@@ -21,4 +21,4 @@ async def tell(request: PageRequest) -> Response:
     return request.json(describe_news(await request.runner.read(read_news, since, request.actor)))
 
 
-PAGES: Final = (Page("GET", "/news", tell, background=True),)
+PAGES: Final = (Page("GET", "/news", show, background=True),)

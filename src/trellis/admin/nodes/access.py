@@ -8,7 +8,7 @@ from starlette.responses import Response
 from trellis.admin.nodes.names import PER_PAGE, fetch_by_name
 from trellis.admin.nodes.picker import clean_search
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import find_last_page, read_page
+from trellis.admin.submitted import find_last_page, parse_page_number
 from trellis.core.access import describe_right
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version
@@ -19,7 +19,7 @@ async def show(kind: NodeKind, request: PageRequest, group: Mapping[str, Any]) -
     """Show the nodes of one kind: those in which the group has any right, or a chosen right, or all of them."""
     number, query = group["id"], request.query
     chosen = {"resource": query.get("kind", "")[:100], "right": query.get("option", "")[:100]}
-    raw: dict[str, Any] = {"group": number, "perPage": PER_PAGE, "page": read_page(query)}
+    raw: dict[str, Any] = {"group": number, "perPage": PER_PAGE, "page": parse_page_number(query)}
     search = clean_search(query.get("search", ""))
     is_all = bool(search) or query.get("all", "") == "1"
     access = await _fetch_rights(request, raw, chosen)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import read_page
+from trellis.admin.submitted import parse_page_number
 from trellis.core.nodes import NodeKind
 from trellis.core.paging import MOST_PER_PAGE, join_pages, number_pages
 
@@ -15,7 +15,7 @@ GroupNames = Mapping[int, str]  # by the groups' ids
 
 async def fetch_by_name(request: PageRequest, kind: NodeKind, search: str) -> dict[str, Any]:
     """Return the page that the address asks for of a list by name: of the nodes whose names contain `search`, or of all."""
-    raw = {"search": search, "sortBy": "name", "perPage": PER_PAGE, "page": read_page(request.query)}
+    raw = {"search": search, "sortBy": "name", "perPage": PER_PAGE, "page": parse_page_number(request.query)}
     found: dict[str, Any] = await request.fetch(kind.operation("list"), raw)
     return found
 

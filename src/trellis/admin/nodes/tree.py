@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from trellis.admin.forms import read_id, read_ids
 from trellis.admin.nodes.versions import node_version
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import read_page
+from trellis.admin.submitted import parse_page_number
 from trellis.core.fields import EVERYONE, Boolean, Color
 from trellis.core.nodes import NodeKind
 from trellis.sentences import say
@@ -61,7 +61,7 @@ class TreeQuery:
     def parse(cls, query: Mapping[str, str]) -> "TreeQuery":
         """Read the query of an address; invalid values are ignored."""
         opened = read_ids([query.get("open", "")])[:_MAX_OPEN]
-        return cls(read_id(query.get("under", "")), read_page(query), frozenset(opened))
+        return cls(read_id(query.get("under", "")), parse_page_number(query), frozenset(opened))
 
     def address(self, kind: NodeKind, *, toggle: int = 0) -> str:
         """Return the address, without /admin, with one node opened or closed."""

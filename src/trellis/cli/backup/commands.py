@@ -20,7 +20,7 @@ from trellis.cli.terminal import MISUSED, Failure, interrupted_by_signals, make_
 from trellis.compose import compose
 from trellis.logs import configure_logs
 from trellis.settings import Settings
-from trellis.store import moments
+from trellis.store import last_runs
 from trellis.store.condition import Condition, explain_condition, find_condition, find_file
 from trellis.store.engine import Damaged, backup
 from trellis.store.restore import NotRestorable, prepare_restore
@@ -120,7 +120,7 @@ def _note(settings: Settings) -> None:
     gate = compose(settings)
     try:
         with suppress(Exception):  # the database may be an older one, read-only or on a full disk
-            gate.store.write(lambda tx: moments.record(tx, moments.BACKUP, int(time.time() * 1000)), quiet=True).result()
+            gate.store.write(lambda tx: last_runs.record(tx, last_runs.BACKUP, int(time.time() * 1000)), quiet=True).result()
     finally:
         gate.store.close()
 

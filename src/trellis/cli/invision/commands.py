@@ -14,7 +14,7 @@ import typer
 from trellis.cli.community import act, community, require_other_names
 from trellis.cli.invision.key import read_key
 from trellis.cli.structure import export, write_whole
-from trellis.cli.terminal import Failure, interrupted_by_signals, make_app, progress_at_terminal, say, show
+from trellis.cli.terminal import Failure, interrupted_by_signals, make_app, print_message, progress_at_terminal, show
 from trellis.core.kind import NodeKind
 from trellis.invision import (
     Answers,
@@ -133,7 +133,7 @@ def import_invision(  # noqa: PLR0917  # Typer needs one parameter per option
                 answers, source = _read_saved(from_, needed, url, key_file)
             if save is not None:
                 _write_folder(save, name_answers(answers))
-                say(f"Saved the answers in {save}.")
+                print_message(f"Saved the answers in {save}.")
             present = read_present(lambda name, raw: act(gate, name, raw).value, _KNOWN)
         with progress_at_terminal("Translating"):
             translation = translate(answers, source, present, _KNOWN, options)
@@ -236,10 +236,10 @@ def _read_live(
     address = check_url(url, plain=plain)
     key = read_key(key_file)
     if (private := find_private_address(address)) is not None:
-        say(f"{address} is {private}, an address of this machine or of a private network.")
+        print_message(f"{address} is {private}, an address of this machine or of a private network.")
     with (
         progress_at_terminal(f"Reading {address}") as progress,
-        closing(Client(address, key, rate=pace.rate, timeout=pace.timeout, tell=say)) as client,
+        closing(Client(address, key, rate=pace.rate, timeout=pace.timeout, tell=print_message)) as client,
     ):
         return Reader(client, pace.per_page, progress).read(lists), address
 
@@ -266,7 +266,7 @@ def _write_folder(folder: Path, answers: Iterable[tuple[str, Any]]) -> int:
 def _show(report: Report, output: Path, files: Sequence[Path]) -> None:
     """Print what was written, and what needs a look if no report was asked for."""
     for caution in report.cautions:
-        say(caution, style="yellow")
+        print_message(caution, style="yellow")
     show(f"Wrote {output}: {report.describe_counts()}.")
     if files:
         show(f"{report.describe_looks()}: see {' and '.join(map(str, files))}.")

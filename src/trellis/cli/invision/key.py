@@ -5,7 +5,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from trellis.cli.terminal import STDIN, Failure, read_line, say
+from trellis.cli.terminal import STDIN, Failure, print_message, read_line
 
 _KEY: Final = re.compile(r"[!-9;-~]{8,200}", re.ASCII)  # no colon: Basic ends the key with one
 
@@ -14,7 +14,7 @@ def read_key(file: Path) -> str:
     """Return the key, the first line of a file, or of standard input for `-`. Raises Failure, which does not repeat the key."""
     try:
         if str(file) != STDIN and stat.S_IMODE(file.stat().st_mode) & 0o077:
-            say(f"Others on this machine can read {file}: chmod 600 {file}", style="yellow")
+            print_message(f"Others on this machine can read {file}: chmod 600 {file}", style="yellow")
         line = read_line(str(file))
     except OSError as error:
         raise Failure(f"{file} could not be read: {error.strerror or error}.") from None

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from trellis.cli.community import KEY_HELP, Reason, act, community, find_key
-from trellis.cli.terminal import MISUSED, Failure, Json, progress_of, refuse_empty, say, show, show_json
+from trellis.cli.terminal import MISUSED, Failure, Json, print_message, progress_of, refuse_empty, show, show_json
 from trellis.core.fields import Invalid, Timestamp
 from trellis.core.gate import Gate
 from trellis.settings import Settings
@@ -87,7 +87,7 @@ def restore(  # noqa: PLR0917  # Typer needs one parameter per option
     for line in _restored(answer.value, answer.event) if event is not None else _undone(answer.value):
         show(line)
     if dry_run:
-        say("This was a dry run: nothing was changed.")
+        print_message("This was a dry run: nothing was changed.")
 
 
 def _check_options(

@@ -18,7 +18,18 @@ from trellis.cli.structure.files import DocumentFiles, read_files, write_whole
 from trellis.cli.structure.keys_file import KeysFile, open_keys_file
 from trellis.cli.structure.labels import Labels
 from trellis.cli.structure.report import show_changes, show_hints, show_summary
-from trellis.cli.terminal import FAILED, MISUSED, Failure, Json, make_app, progress_at_terminal, say, show, show_document, show_json
+from trellis.cli.terminal import (
+    FAILED,
+    MISUSED,
+    Failure,
+    Json,
+    make_app,
+    print_message,
+    progress_at_terminal,
+    show,
+    show_document,
+    show_json,
+)
 from trellis.core.gate import Gate, Result
 from trellis.core.structure import MAX_DELETES, build_schema
 from trellis.errors import Refused
@@ -103,7 +114,7 @@ def export(
     text = dumps(value, option=OPT_INDENT_2 | OPT_APPEND_NEWLINE).decode() if json else value.text
     if output is not None:
         write_whole(output, text)
-        say(f"Wrote {output}.")
+        print_message(f"Wrote {output}.")
     else:
         show_document(text)
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from trellis.cli.terminal import Failure, say
+from trellis.cli.terminal import Failure, print_message
 
 
 class KeysFile:
@@ -26,7 +26,7 @@ class KeysFile:
             self._file.flush()
             os.fsync(self._file.fileno())
         except OSError as error:
-            say(f"{self._path} could not be written: {error.strerror}. The keys are shown instead.", style="red")
+            print_message(f"{self._path} could not be written: {error.strerror}. The keys are shown instead.", style="red")
             return False
         return True
 

@@ -21,7 +21,7 @@ from trellis.core.hello import HELLO
 from trellis.core.keys import find_named_key
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Access, Context, Operation, Outcome
-from trellis.core.paging import PAGING, read_page, serialize_page
+from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.core.verbs import Response, Verb
 from trellis.errors import refuse_fault
 from trellis.refusals import with_codes
@@ -114,7 +114,7 @@ def _check_group(context: Context, holder: int) -> Outcome:
 def _list_keys(context: Context) -> Outcome:
     asked = _read_question(context)
     name = asked.operation.name if asked.operation.access is Access.GRANTED else None
-    page, per_page = read_page(context.input)
+    page, per_page = parse_paging(context.input)
     shown = range((page - 1) * per_page, page * per_page)
     found, total = [], 0
     for key in keys.read_granted(context.tx, name, _AT_ONCE):

@@ -7,7 +7,7 @@ from trellis.core.access.rights import MISSING, Right, describe_right, find_grou
 from trellis.core.fields import Anything, Field, Input, Integer, ListOf, NodeId, Nullable, Text, TextList, quote
 from trellis.core.nodes import serialize_nodes
 from trellis.core.operation import Access, Context, Operation, Outcome
-from trellis.core.paging import PAGING, read_page, refusing_large_pages, serialize_page
+from trellis.core.paging import PAGING, parse_paging, refusing_large_pages, serialize_page
 from trellis.core.verbs import Response, Verb
 from trellis.errors import Refused, refuse_fault
 from trellis.refusals import with_codes
@@ -35,7 +35,7 @@ def _view(context: Context) -> Outcome:
     rights = list_rights(chosen)
     wanted = _choose("right", given, {right.name: right for right in rights})
     counts, ids, total = _scan(context, chosen.name, rights, wanted, group.id)
-    page, per_page = read_page(given)
+    page, per_page = parse_paging(given)
     ids_here = ids[(page - 1) * per_page : page * per_page]
     with refusing_large_pages():
         _, found = lists.read_page(context.tx, chosen.name, lists.Query({"ids": ids_here}, limit=per_page))

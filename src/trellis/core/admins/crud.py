@@ -15,7 +15,7 @@ from trellis.core.admins.tokens import hash_token, open_until
 from trellis.core.events import save_change
 from trellis.core.fields import Boolean, Field, Input, Text, isolate, require, require_found
 from trellis.core.operation import Context, Judge, Operation, Outcome, judge_nothing
-from trellis.core.paging import PAGING, read_page, serialize_page
+from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.errors import Fault, Refused, raise_faults, refuse_fault
 from trellis.sentences import say
 from trellis.store.admins import Administrator, Identity, administrators, identities, invitations, sessions
@@ -170,7 +170,7 @@ def serialize_administrator(admin: Administrator) -> dict[str, Any]:
 
 
 def _list(context: Context) -> Outcome:
-    page, per_page = read_page(context.input)
+    page, per_page = parse_paging(context.input)
     total, found = administrators.read_page(context.tx, per_page, (page - 1) * per_page)
     kinds = find_kinds(context.tx, [admin.id for admin in found])
     listed = [{**serialize_administrator(admin), "secondFactors": kinds.get(admin.id, [])} for admin in found]

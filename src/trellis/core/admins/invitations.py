@@ -154,7 +154,7 @@ def _find_address(context: Context, admin: int) -> str | None:
     """Return the address that an invitation is mailed to; None if it is not mailed."""
     if not (context.environment.mails_links and context.input.get(BY_MAIL.name, BY_MAIL.default)):
         return None
-    reader = mail.find_reader(context.tx, admin)
+    reader = mail.find_recipient(context.tx, admin)
     return None if reader is None else reader.email
 
 

@@ -5,7 +5,7 @@ from concurrent.futures import Future
 from typing import Any, Final
 
 from trellis.core.actor import Actor
-from trellis.core.alarms.table import tell
+from trellis.core.alarms.table import describe_alarm
 from trellis.core.fields import Boolean, Field, Integer
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Operation, Outcome
@@ -70,7 +70,7 @@ def _serialize(alarm: Alarm, event: Event, actor: Actor, read: int) -> dict[str,
         "event": alarm.event,
         "name": alarm.name,
         "at": alarm.at,
-        "sentence": tell(alarm.name, event),
+        "sentence": describe_alarm(alarm.name, event),
         "address": after.get("address"),
         "agent": after.get("agent"),
         "resource": alarm.resource,

@@ -188,7 +188,7 @@ def find_alarm(event: Event) -> Raised | None:
     return Raised(rule.name, event.actor["id"] if is_own else None)
 
 
-def tell(name: str, event: Event) -> str:
+def describe_alarm(name: str, event: Event) -> str:
     """Return a sentence that says what has happened."""
     record = event.after or event.before or {}
     return _tell(name, event, record.get("url") or record.get("name") or "?")

@@ -13,7 +13,7 @@ from trellis.core.bounds.bound import (
 )
 from trellis.core.bounds.judge import ProposalNeeded, find_broken_condition, judge_calls, judge_end, refuse_not_granted
 from trellis.core.bounds.reach import Reach, find_reach, is_own_only, judge_touched
-from trellis.core.bounds.uses import Use, count_uses, counting, find_uses
+from trellis.core.bounds.uses import Use, counting, find_uses, record_uses
 
 __all__ = [
     "ALLOW",
@@ -25,7 +25,6 @@ __all__ = [
     "ProposalNeeded",
     "Reach",
     "Use",
-    "count_uses",
     "counting",
     "describe_per_day",
     "digest_reach",
@@ -37,5 +36,6 @@ __all__ = [
     "judge_end",
     "judge_touched",
     "read_bounds",
+    "record_uses",
     "refuse_not_granted",
 ]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from trellis.core.bounds.bound import ASK, Bound, Holder
-from trellis.core.bounds.uses import Use, count_uses
+from trellis.core.bounds.uses import Use, record_uses
 from trellis.core.fields import isolate
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -99,7 +99,7 @@ def judge_calls(tx: Transaction, actor: Holder, grants: Sequence[str], times: in
         judge_end(actor, name, now)  # it may have ended while the call waited for its turn
         if approved is not None:
             _judge_write(actor, name, approved=approved)
-    return count_uses(tx, actor, grants, now, times)
+    return record_uses(tx, actor, grants, now, times)
 
 
 def _judge_write(actor: Holder, operation: str, *, approved: bool) -> None:

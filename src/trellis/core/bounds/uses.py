@@ -22,7 +22,7 @@ class Use(NamedTuple):
 
     def count_again(self, tx: Transaction, actor: Holder) -> None:
         """Count these uses of an actor's grant again after they were rolled back."""
-        uses.take(tx, actor.id or 0, self.grant, self.day, actor.bounds[self.grant].per_day or 0, self.times)
+        uses.reserve(tx, actor.id or 0, self.grant, self.day, actor.bounds[self.grant].per_day or 0, self.times)
 
     def take_off(self, tx: Transaction, actor: Holder) -> None:
         """Subtract these uses of an actor's grant again."""
@@ -34,7 +34,7 @@ def find_uses(tx: Transaction, key: int, operation: str, at: str) -> int:
     return uses.find_times(tx, key, operation, at[:10])
 
 
-def count_uses(tx: Transaction, actor: Holder, grants: Sequence[str], now: str, times: int = 1) -> list[Use]:
+def record_uses(tx: Transaction, actor: Holder, grants: Sequence[str], now: str, times: int = 1) -> list[Use]:
     """Count and return uses of each of some grants, and of all grants together, in the transaction that they are used for.
 
     Calls that are refused or rolled back do not count, since the counts are written only if the transaction commits.
@@ -72,7 +72,7 @@ def _count(tx: Transaction, actor: Holder, operation: str, now: str, times: int,
     bound = actor.bounds.get(operation)
     if bound is None or bound.per_day is None or actor.id is None:
         return
-    if not uses.take(tx, actor.id, operation, now[:10], bound.per_day, times):
+    if not uses.reserve(tx, actor.id, operation, now[:10], bound.per_day, times):
         midnight = datetime.fromisoformat(now[:10]) + timedelta(days=1)
         left = bound.per_day - find_uses(tx, actor.id, operation, now)
         told = {"name": isolate(actor.name), "what": what, "often": describe_per_day(bound.per_day)}

@@ -17,7 +17,7 @@ _LETTERS: Final = "abcdefghjkmnpqrstuvwxyz23456789"  # none of which is easily m
 _GROUPS: Final = 6  # of four letters: 118 random bits, for which a plain hash is enough
 
 
-def find_step(secret: bytes, code: str, now: str, after: int) -> int | None:
+def find_time_step(secret: bytes, code: str, now: str, after: int) -> int | None:
     """Return the time step that a code belongs to, if it is the current one or one next to it, and later than `after`.
 
     If `after` lies in the future, the clock has been set back since, and `after` is ignored.

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from trellis.core.factors.challenges import encode
-from trellis.core.factors.codes import find_step, generate_recovery_codes, hash_recovery_code
+from trellis.core.factors.codes import find_time_step, generate_recovery_codes, hash_recovery_code
 from trellis.core.factors.keys import SecretUnavailable, derive_secret
 from trellis.core.factors.party import find_party
 from trellis.core.factors.passkeys import verify_creation
@@ -195,7 +195,7 @@ def _set_authenticator(context: Context) -> Outcome:
         secret = derive_secret(context.tx, admin.id, given.get("salt"), context.environment.second_factors.key)
     except SecretUnavailable:
         raise Refused("WRONG_SECOND_FACTOR", say("The page was open for too long. Open it again, and scan the new code.")) from None
-    step = find_step(secret, given.get("code"), context.now, 0)
+    step = find_time_step(secret, given.get("code"), context.now, 0)
     if step is None:
         detail = say("code is not the one that the app shows now. If this keeps happening, check the clock of the device.")
         raise refuse_fault("code", "INVALID_VALUE", detail)

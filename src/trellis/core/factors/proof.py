@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
-from trellis.core.factors.codes import find_step, hash_recovery_code
+from trellis.core.factors.codes import find_time_step, hash_recovery_code
 from trellis.core.factors.keys import SecretUnavailable, derive_secret
 from trellis.core.factors.party import find_party
 from trellis.core.factors.passkeys import verify_use
@@ -111,7 +111,7 @@ def _find_step(
     except SecretUnavailable:
         log.warning("Codes from apps cannot be checked: TRELLIS_SECOND_FACTOR_KEY is not the one that the apps were set up with.")
         return None
-    return find_step(secret, evidence.code, now, after)
+    return find_time_step(secret, evidence.code, now, after)
 
 
 def _judge_passkey(tx: Transaction, environment: Environment, now: str, _: int, evidence: Evidence) -> Proof | None:
@@ -127,5 +127,5 @@ def _judge_code(tx: Transaction, environment: Environment, now: str, admin: int,
     if app is not None and (step := _find_step(tx, environment, now, app, evidence, app.step)) is not None:
         return Proof(admin, "app", lambda tx, at: authenticators.save(tx, replace(app, step=step, used_at=at)))
     if recovery_codes.has(tx, admin, digest):
-        return Proof(admin, "recovery code", lambda tx, _: recovery_codes.take(tx, admin, digest))
+        return Proof(admin, "recovery code", lambda tx, _: recovery_codes.use(tx, admin, digest))
     return None

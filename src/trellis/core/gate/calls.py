@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from functools import partial
 
 from trellis.core.actor import Actor
-from trellis.core.bounds import Use, count_uses, judge_calls, judge_end, refuse_not_granted
+from trellis.core.bounds import Use, judge_calls, judge_end, record_uses, refuse_not_granted
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import Recorder
 from trellis.core.fields import Input
@@ -55,7 +55,7 @@ class Calls:
 
         def count(tx: Transaction) -> tuple[Call, list[Use]]:
             renewed = self.renew(call, tx, now := self.now())
-            return renewed, count_uses(tx, renewed.actor, grants, now)
+            return renewed, record_uses(tx, renewed.actor, grants, now)
 
         call, uses = self.store.write(count, quiet=True).result()
         counted += uses

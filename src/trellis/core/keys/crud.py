@@ -27,7 +27,7 @@ from trellis.core.keys.presets import PRESET, apply_preset
 from trellis.core.keys.secret import Secret, new_secret, redact_keys
 from trellis.core.keys.state import key_state
 from trellis.core.operation import Context, Operation, Outcome
-from trellis.core.paging import read_page, serialize_page
+from trellis.core.paging import parse_paging, serialize_page
 from trellis.core.version import compute_version, encode_json
 from trellis.errors import Fault, Refused, raise_faults
 from trellis.sentences import say
@@ -164,7 +164,7 @@ def _is_rate_raised(before: int | None, after: int | None) -> bool:
 
 
 def _list(context: Context) -> Outcome:
-    page, per_page = read_page(context.input)
+    page, per_page = parse_paging(context.input)
     filters = {name: context.input.get(name) for name in ("search", "state", "preset", "operation") if context.input.get(name)}
     filters |= {"ids": context.input.get("ids")} if "ids" in context.input else {}
     newest = context.input.get("order") == "newest"

@@ -74,7 +74,7 @@ def _choose(tx: Transaction, environment: Environment, reader: Recipient, span: 
     return alarms.read_newest(tx, resources, reader.id, limit, (span[0], span[1] + 1), names=names)
 
 
-def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
+def begin_attempt(tx: Transaction, environment: Environment, now: str) -> Draft | None:
     """Begin an attempt to send the mail that is due; None if there is none.
 
     Mail that has nothing left to report, or nobody to report it to, is settled as failed on the way.
@@ -86,7 +86,7 @@ def take(tx: Transaction, environment: Environment, now: str) -> Draft | None:
         wait = timedelta(minutes=_MINUTES[due.attempts] * random.uniform(1, 1 + _JITTER))  # noqa: S311
         mail.claim(tx, due, now, shift_timestamp(now, wait))
         due.attempts += 1
-        reader = mail.find_reader(tx, due.admin_id)
+        reader = mail.find_recipient(tx, due.admin_id)
         to = due.recipient or (reader.email if reader is not None else None)
         if reader is not None and to and (text := _write(tx, environment, due, reader, now)) is not None:
             return Draft(due, to, text, _find_language(tx, due, reader), _identify(due, to))
@@ -122,7 +122,7 @@ def _find_language(tx: Transaction, due: Mail, reader: Recipient) -> str:
     if reader.language or due.kind != "invitation":
         return reader.language
     newest = events.read_page(tx, {"resource": "admins", "resource_id": reader.id}, 1, None, newest_first=True)
-    inviter = mail.find_reader(tx, newest[0].actor["id"]) if newest and newest[0].actor["type"] == "admin" else None
+    inviter = mail.find_recipient(tx, newest[0].actor["id"]) if newest and newest[0].actor["type"] == "admin" else None
     return inviter.language if inviter is not None else ""
 
 

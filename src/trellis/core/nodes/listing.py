@@ -18,7 +18,7 @@ from trellis.core.fields import (
     Timestamp,
 )
 from trellis.core.kind import NodeKind
-from trellis.core.paging import PAGING, read_page
+from trellis.core.paging import PAGING, parse_paging
 from trellis.store.engine import Shown
 from trellis.store.lists import ONE_OF, Query, SortBy
 from trellis.store.nodes import Node, fold_name
@@ -103,7 +103,7 @@ def shown_by_list(given: Input, query: Query, found: Sequence[Node], shown: Show
 
 def build_query(kind: NodeKind, given: Input) -> tuple[Query, int, int]:
     """Build the store's query from a list's parameters; return it with the page number and size."""
-    page, per_page = read_page(given)
+    page, per_page = parse_paging(given)
     filters: dict[str, Any] = {name: given.get(name) for name in _AS_SENT if name in given}
     for name, value in ((f.name, given.get(f.name)) for f in kind.fields if f.listed and f.name in given):
         several = isinstance(value, tuple) and len(value) > 1

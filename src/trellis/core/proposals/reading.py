@@ -6,7 +6,7 @@ from typing import Final
 from trellis.core.fields import Field, NodeId, Text, invalid_id
 from trellis.core.gate import Gate
 from trellis.core.operation import Access, Context, Operation, Outcome
-from trellis.core.paging import PAGING, read_page, serialize_page
+from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.core.proposals.record import LOGGED, STATE, WHOLE, serialize_content, serialize_proposals
 from trellis.core.proposals.verbs import PATH
 from trellis.core.proposals.visibility import find_visible, sees_all
@@ -63,7 +63,7 @@ def count_open(gate: Gate) -> int:
 
 def _list(context: Context) -> Outcome:
     given, actor = context.input, context.call.actor
-    page, per_page = read_page(given)
+    page, per_page = parse_paging(given)
     filters = {name: given.get(name) for name in ("state", "operation") if given.get(name)}
     if not sees_all(context):
         if given.get("keyId", actor.id) != actor.id:

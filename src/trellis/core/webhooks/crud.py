@@ -9,7 +9,7 @@ from trellis.core.actor import DELIVERY
 from trellis.core.events import save_change
 from trellis.core.fields import Field, Input, Integer, Suggestions, Text, require, require_found, shift_timestamp
 from trellis.core.operation import Access, Context, Operation, Outcome, Trace
-from trellis.core.paging import PAGING, read_page, serialize_page
+from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.core.subscriptions import event_patterns, find_alarm_patterns, is_subscribed, is_webhook_widened
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Response, Verb
 from trellis.core.version import check_precondition, compute_version, encode_json
@@ -160,7 +160,7 @@ def _trace(context: Context, number: int) -> Trace:
 
 
 def _list(context: Context) -> Outcome:
-    page, per_page = read_page(context.input)
+    page, per_page = parse_paging(context.input)
     total, listed = endpoints.list_page(context.tx, per_page, (page - 1) * per_page)
     return Outcome(serialize_page([serialize_webhook(webhook, context.now) for webhook in listed], total, page, per_page))
 

@@ -4,7 +4,7 @@ from trellis.http.api.cache import CachedResponse, Name
 from trellis.http.api.calls import build_call, encode_written, may_be_larger, receive_body, require_size
 from trellis.http.api.counts import BOUNDS, RequestCounts
 from trellis.http.api.headers import is_not_modified
-from trellis.http.api.identify import find_key
+from trellis.http.api.identify import extract_key
 from trellis.http.api.limits import Allowance
 from trellis.http.api.log import RequestLog
 from trellis.http.api.options import refuse_method, respond_to_options, respond_to_preflight
@@ -36,7 +36,7 @@ __all__ = [
     "build_call",
     "build_headers",
     "encode_written",
-    "find_key",
+    "extract_key",
     "is_not_modified",
     "may_be_larger",
     "receive_body",

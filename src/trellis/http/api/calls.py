@@ -12,7 +12,7 @@ from trellis.core.verbs import Response, Verb
 from trellis.core.version import find_own_version
 from trellis.errors import Refused
 from trellis.http.api.headers import audit_reason, change_set_name, expected_versions, fingerprint, idempotency_token
-from trellis.http.api.identify import find_key
+from trellis.http.api.identify import extract_key
 from trellis.http.api.request import ApiRequest
 from trellis.sentences import say
 
@@ -54,7 +54,7 @@ def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: 
         reason=audit_reason(headers.get(b"x-audit-log-reason")),
         token=idempotency_token(token),
         change_set=change_set_name(headers.get(b"change-set")),
-        fingerprint=fingerprint(_name_target(operation, target), raw, find_key(headers, request.query)[0]) if token else "",
+        fingerprint=fingerprint(_name_target(operation, target), raw, extract_key(headers, request.query)[0]) if token else "",
         idempotency_key=redact_keys(token.decode("ascii")) if token else None,
         address=request.address,
     )

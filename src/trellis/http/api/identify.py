@@ -15,7 +15,7 @@ from trellis.sentences import say
 _KEY: Final = re.compile(rb"(?:^|&)(?:k|%6[bB])(?:e|%65)(?:y|%79)=([^&]*)")
 
 
-def find_key(headers: Mapping[bytes, bytes], query: bytes) -> tuple[str, bool]:
+def extract_key(headers: Mapping[bytes, bytes], query: bytes) -> tuple[str, bool]:
     """Return the key as it was sent, and whether the URL contains one, which may not be allowed.
 
     It is sent as `Authorization: Bearer`, `Authorization: Basic`, `X-API-Key` or `?key=`. The first of these that has the form of a

@@ -19,7 +19,7 @@ from trellis.http.api.cache import CachedResponse, Name, ResponseCache
 from trellis.http.api.counts import RequestCounts
 from trellis.http.api.event_loop import CompletionQueue, OncePerTick
 from trellis.http.api.headers import accept_request_id, generate_request_ids
-from trellis.http.api.identify import find_key, refuse_key_in_url
+from trellis.http.api.identify import extract_key, refuse_key_in_url
 from trellis.http.api.limits import Allowance, Throttle
 from trellis.http.api.log import RequestLog
 from trellis.http.api.request import REQUEST, ApiRequest, ApiResponse, build_headers
@@ -195,7 +195,7 @@ class Service:
     async def _identify(self, request: ApiRequest) -> Bearer:
         refused: Refused | None = None
         try:
-            presented, request.key_in_url = find_key(request.headers, request.query)
+            presented, request.key_in_url = extract_key(request.headers, request.query)
             bearer = await self._find_bearer(request, presented)
             if not request.key_in_url or self.settings.key_in_url or self._key_in_url(bearer.key.dialect):
                 return bearer

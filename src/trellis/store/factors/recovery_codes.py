@@ -27,6 +27,6 @@ def replace(tx: Transaction, admin: int, digests: Sequence[str]) -> None:
         tx.connection.execute(sa.insert(recovery_codes), [{"digest": digest, "admin_id": admin} for digest in digests])
 
 
-def take(tx: Transaction, admin: int, digest: str) -> bool:
+def use(tx: Transaction, admin: int, digest: str) -> bool:
     """Delete a code; return whether it existed."""
     return tx.connection.execute(sa.delete(recovery_codes).where(_c.admin_id == admin, _c.digest == digest)).rowcount > 0

@@ -12,7 +12,7 @@ _TAKE = upsert(
 )
 
 
-def take(tx: Transaction, key: int, operation: str, day: str, most: int, times: int) -> bool:
+def reserve(tx: Transaction, key: int, operation: str, day: str, most: int, times: int) -> bool:
     """Count uses of a grant on a day, unless the total would exceed `most`; return whether they were counted."""
     return times <= most and bool(tx.fetch(_TAKE, key_id=key, operation=operation, day=day, most=most, times=times))
 

@@ -45,7 +45,7 @@ def find_ids_inside(
             return kept.ids
         if order == BY_ID or len(delta.removed) + len(delta.added) <= _MAX_PLACED:
             return _keep(tx, key, Inside(delta.last, _apply_delta(tx, kind, kept.ids, order, delta)))
-    seq = journal.find_span(tx).last
+    seq = journal.find_range(tx).last
     rows = tx.fetch(statements.page(statements.ONLY_IDS, names, *order, "filter", "first"), **params, limit=_ALL, offset=0)
     return _keep(tx, key, Inside(seq, array("q", (row[0] for row in rows))))
 

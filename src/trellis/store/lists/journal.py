@@ -34,7 +34,7 @@ _BOUNDS: Final = Statement(sa.select(*_ENDS))
 _BOUNDS_AND_ALL: Final = Statement(sa.select(*_ENDS, sa.exists().where(_j.seq > bindparam("since"), _j.change == "all")))
 
 
-def find_span(tx: Transaction) -> JournalRange:
+def find_range(tx: Transaction) -> JournalRange:
     """Return the first and the last sequence number in the journal."""
     ((first, last),) = tx.fetch(_BOUNDS)
     return JournalRange(first or 0, last or 0)
@@ -117,6 +117,6 @@ def note_everything(tx: Transaction) -> None:
 
 def trim(tx: Transaction, done: int, most: int = 5000) -> int:
     """Delete the oldest entries up to `done`, at most `most`, but none of the last KEPT; return the number deleted."""
-    first, last = find_span(tx)
+    first, last = find_range(tx)
     bound = min(done, last - KEPT, first + most - 1)
     return tx.connection.execute(sa.delete(node_changes).where(_j.seq <= bound)).rowcount if bound >= first > 0 else 0

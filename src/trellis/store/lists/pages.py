@@ -173,7 +173,7 @@ class _Page:
     # --- materialised results -------------------------------------------------------------------------------------
 
     def _compute_result(self) -> MaterialisedResult:
-        seq, names, params = journal.find_span(self.tx).last, self.names, self.params
+        seq, names, params = journal.find_range(self.tx).last, self.names, self.params
         if "search" in names:
             most = min(_MAX_CANDIDATES, max(_ALWAYS_SORTED, count_all(self.tx, params["kind"]) // 20))
             candidates = search.find_candidates(self.tx, params["kind"], params["search"], most)
@@ -263,7 +263,7 @@ class _Page:
     def _read_from_anchor(self, total: int) -> list[Node]:
         """Walk to a page from the nearest anchor before it, and store anchors along the way."""
         query, order = self.query, (self.query.sort_by, self.query.descending)
-        result = self._kept_result() or MaterialisedResult(journal.find_span(self.tx).last)
+        result = self._kept_result() or MaterialisedResult(journal.find_range(self.tx).last)
         at = result.find_anchor(order, query.offset)
         strategy = self._choose(total, query.offset - (at.rank if at else 0))
         if strategy == "filter":  # all matches are sorted in any case, wherever the page begins

@@ -17,7 +17,7 @@ from trellis.store import sqlite
 from trellis.store.counters import find_last, set_counter
 from trellis.store.engine import OfRows, Row, Statement, Transaction
 from trellis.store.lists import journal
-from trellis.store.lists.journal import find_span
+from trellis.store.lists.journal import find_range
 from trellis.store.tables import node_changes, search_names
 
 INDEXED_FIELDS: Final = frozenset({"type"})  # fields with an index like nodes_by_type, in which the rows are ordered by id
@@ -156,13 +156,13 @@ def _last_indexed(tx: Transaction) -> int:
 
 def is_search_index_behind(tx: Transaction) -> bool:
     """Return whether the search index has to be updated."""
-    return _last_indexed(tx) != (find_span(tx).last if is_usable(tx) else -1)
+    return _last_indexed(tx) != (find_range(tx).last if is_usable(tx) else -1)
 
 
 def trim_journal(tx: Transaction) -> int:
     """Delete old entries of the change journal that have been indexed, at most several thousand; return their number."""
     last = _last_indexed(tx)
-    return journal.trim(tx, find_span(tx).last if last < 0 else last)
+    return journal.trim(tx, find_range(tx).last if last < 0 else last)
 
 
 def update_search_index(tx: Transaction, most: int = 250) -> int:
@@ -203,7 +203,7 @@ def rebuild_search_index(tx: Transaction) -> None:
         kind, node = tx.fetch(_NEWEST_NAME)[0]
     if tx.sqlite:
         tx.raw.execute("INSERT INTO search_trigrams (search_trigrams) VALUES ('rebuild')")
-    set_counter(tx, COUNTER, find_span(tx).last)
+    set_counter(tx, COUNTER, find_range(tx).last)
 
 
 # --- the check ----------------------------------------------------------------------------------------------------

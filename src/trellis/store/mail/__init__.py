@@ -1,7 +1,7 @@
 """Mail: the outbox, the recipients of alarms, and the reasons why a mail was not sent (`reasons`)."""
 
 from trellis.store.mail import reasons
-from trellis.store.mail.recipients import Recipient, advance, find_reader, list_behind, skip_alarms
+from trellis.store.mail.recipients import Recipient, advance, find_recipient, list_behind, skip_alarms
 from trellis.store.mail.rows import (
     Mail,
     Notice,
@@ -28,7 +28,7 @@ __all__ = [
     "drop_invitation",
     "find_due",
     "find_last",
-    "find_reader",
+    "find_recipient",
     "insert",
     "is_alarm_mail_pending",
     "list_behind",

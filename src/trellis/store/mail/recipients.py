@@ -41,7 +41,7 @@ _BEHIND = Statement(
 )
 
 
-def find_reader(tx: Transaction, admin: int) -> Recipient | None:
+def find_recipient(tx: Transaction, admin: int) -> Recipient | None:
     """Read an administrator as a recipient of mail."""
     row = tx.connection.execute(sa.select(*_COLUMNS).where(_c.id == admin)).first()
     return Recipient(*row) if row else None

@@ -32,7 +32,7 @@ def names(fields: tuple[Field, ...]) -> list[str]:
 
 
 def test_a_record_has_its_members_in_their_order() -> None:
-    assert names(SHELVES.answered) == [
+    assert names(SHELVES.response_fields) == [
         *("id", "name", "url", "externalId", "managedBy", "position"),
         *("label", "readers", "oak", "boards"),
         "locked",
@@ -42,24 +42,24 @@ def test_a_record_has_its_members_in_their_order() -> None:
 
 
 def test_a_tree_tells_the_parent_and_the_path_too() -> None:
-    assert set(names(TREE.answered)) - set(names(SHELVES.answered)) == {"parentId", "path"}
+    assert set(names(TREE.response_fields)) - set(names(SHELVES.response_fields)) == {"parentId", "path"}
 
 
 def test_what_is_not_ordered_has_no_place() -> None:
-    assert names(PLAIN.answered) == ["id", "name", "url", "externalId", "managedBy", "createdAt", "updatedAt"]
+    assert names(PLAIN.response_fields) == ["id", "name", "url", "externalId", "managedBy", "createdAt", "updatedAt"]
     assert PLAIN.placement == ()
     assert PLAIN.permissions_field == ()
 
 
 def test_everything_that_is_answered_can_be_sent_back() -> None:
     for kind in (SHELVES, TREE, PLAIN):
-        assert set(names(kind.answered)) <= set(names(kind.accepted))
+        assert set(names(kind.response_fields)) <= set(names(kind.accepted))
 
 
 def test_what_is_written_only_is_taken_and_never_answered() -> None:
     assert names(SHELVES.secrets) == ["lock"]
     assert "lock" in names(SHELVES.accepted)
-    assert "lock" not in names(SHELVES.answered)
+    assert "lock" not in names(SHELVES.response_fields)
 
 
 def test_what_is_read_only_is_taken_and_passed_over() -> None:

@@ -46,7 +46,7 @@ def test_no_two_fields_share_a_name_or_an_alias(kind: NodeKind) -> None:
 
 @each_kind
 def test_every_field_and_option_is_explained_in_a_sentence(kind: NodeKind) -> None:
-    docs = {field.name: field.doc for field in (*kind.accepted, *kind.answered)} | dict(kind.options) | {kind.name: kind.doc}
+    docs = {field.name: field.doc for field in (*kind.accepted, *kind.response_fields)} | dict(kind.options) | {kind.name: kind.doc}
     assert [name for name, doc in docs.items() if not (doc[:1].isupper() and doc.endswith((".", ").")))] == []
 
 
@@ -133,7 +133,7 @@ def test_every_example_is_taken(kind: NodeKind) -> None:
 @each_kind
 def test_a_node_of_nothing_but_a_name_is_as_declared(kind: NodeKind, run: Run) -> None:
     made = run(f"{kind.name}.create", name="Plain")
-    assert list(made) == [field.name for field in kind.answered]
+    assert list(made) == [field.name for field in kind.response_fields]
     defaults = {f.name: f.default for f in kind.fields if not f.write_only}
     assert {name: made[name] for name in defaults} == defaults
     assert made.get("permissions", {}) == {option: [] for option in kind.options}
@@ -145,7 +145,7 @@ def test_an_answer_agrees_with_the_schemas_of_its_members(kind: NodeKind, run: R
         f"{kind.name}.create",
         **{f.name: f.example for f in kind.accepted if f.example is not None and f.name != "parentId"},
     )
-    for field in kind.answered:
+    for field in kind.response_fields:
         Draft202012Validator(field.schema()).validate(made[field.name])
 
 

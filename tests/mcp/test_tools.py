@@ -63,8 +63,8 @@ def test_a_key_with_every_grant_has_them_all_but_what_shows_a_secret(agent: Agen
 
 def test_nothing_that_a_tool_returns_is_shown_once() -> None:
     for operation in TOOLS:
-        assert not operation.once
-        assert not any(field.is_secret for field in operation.answers)
+        assert not operation.secret_once
+        assert not any(field.is_secret for field in operation.response_fields)
 
 
 def test_all_tools_together_take_few_tokens(agent: AgentClient, key: MakeKey) -> None:

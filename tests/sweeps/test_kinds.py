@@ -60,17 +60,17 @@ def test_each_record_of_a_list_is_the_record_that_get_answers(api: ApiClient, ru
         fully(kind, run)
         for record in api.get(f"{kind.path}?perPage=1000").json()["results"]:
             assert api.get(f"{kind.path}/{record['id']}").json() == record
-            assert list(record) == [field.name for field in kind.answered]
+            assert list(record) == [field.name for field in kind.response_fields]
             visited += 1
     assert visited >= 3 + 4
 
 
 @each_kind
 def test_every_field_that_is_taken_or_answered_is_explained(kind: NodeKind) -> None:
-    for field in (*kind.accepted, *kind.answered):
+    for field in (*kind.accepted, *kind.response_fields):
         assert len(field.doc) > 10, field.name
         assert field.schema()["description"] == field.doc
-    assert {f.name for f in kind.answered} >= {"id", "name", "url", "createdAt", "updatedAt"}
+    assert {f.name for f in kind.response_fields} >= {"id", "name", "url", "createdAt", "updatedAt"}
 
 
 def another(field: Field, made: dict[str, Any]) -> Any:

@@ -21,7 +21,7 @@ from trellis.core.fields import (
     require,
     split_list,
 )
-from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Progress, run_together
+from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Preparation, Progress, run_together
 from trellis.core.references import MOST_BYTES, REFERENCE, ReferenceResolver, is_reference
 from trellis.core.verbs import Body, Response, Verb
 from trellis.core.version import ANY_VERSION, find_own_version
@@ -336,7 +336,7 @@ OPERATION: Final = Operation(
     runs=("*",),
     brief="Run many operations: all or none",
     run=_batch,
-    calls=_list_calls,
+    preparation=Preparation(calls=_list_calls),
     fields=(OPERATIONS,),
     judges_input=True,
     access=Access.INNER,
@@ -345,5 +345,5 @@ OPERATION: Final = Operation(
     results_in="results",
     path="/core/batch",
     refusals=with_codes("BATCH_REFUSED", "BATCH_TOO_LARGE", "SETS_TOO_MANY_PASSWORDS", "TOO_MANY_PASSWORDS"),
-    answers=(Field("results", _RESULTS, "What each operation returned, in order.", example=_RETURNED),),
+    response_fields=(Field("results", _RESULTS, "What each operation returned, in order.", example=_RETURNED),),
 )

@@ -67,5 +67,5 @@ HELLO = Operation(
     access=Access.ANY_KEY,
     verb=LOOK,
     path="/core/hello",
-    answers=_ANSWERS,
+    response_fields=_ANSWERS,
 )

@@ -153,7 +153,7 @@ class NodeKind:
     @cached_property
     def blank(self) -> dict[str, Any]:
         """An empty record: its members, in order."""
-        return dict.fromkeys(f.name for f in self.answered)
+        return dict.fromkeys(f.name for f in self.response_fields)
 
     @cached_property
     def option_names(self) -> tuple[str, ...]:
@@ -269,7 +269,7 @@ class NodeKind:
         )
 
     @cached_property
-    def answered(self) -> tuple[Field, ...]:
+    def response_fields(self) -> tuple[Field, ...]:
         """The fields of a record, in order."""
         place = tuple(f for f in self.placement if not f.write_only)
         path = Field(
@@ -308,7 +308,7 @@ class NodeKind:
     @cached_property
     def accepted(self) -> tuple[Field, ...]:
         """The fields that create and update accept: the writable ones, and the read-only ones, which they ignore."""
-        readable = tuple(f for f in self.answered if f.read_only)
+        readable = tuple(f for f in self.response_fields if f.read_only)
         writable = (
             self.name_field,
             self.external_id_field,

@@ -46,11 +46,11 @@ def build_output_schema(operation: Operation) -> Schema | None:
 
 
 def _list_own_members(operation: Operation) -> list[str]:
-    return [field.name for field in operation.answers]
+    return [field.name for field in operation.response_fields]
 
 
 _MEMBERS: Final[Mapping[Response, Callable[[Operation], list[str]]]] = {
-    Response.RECORD: lambda one: [field.name for field in (one.kind.answered if one.kind is not None else one.answers)],
+    Response.RECORD: lambda one: [field.name for field in (one if one.kind is None else one.kind).response_fields],
     Response.PAGE: lambda _: list(serialize_page([], 0, 1, 1)),
 }
 

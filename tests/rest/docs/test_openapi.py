@@ -90,9 +90,9 @@ def test_read_only_and_write_only_members_are_told_apart(openapi: Json) -> None:
         for name, schema in schemas.items():
             if schema.get("description") == kind.doc:
                 assert [member for member in schema["properties"] if member != "childCount"] == [
-                    field.name for field in kind.answered
+                    field.name for field in kind.response_fields
                 ]
-                read_only = {field.name for field in kind.answered if field.read_only}
+                read_only = {field.name for field in kind.response_fields if field.read_only}
                 assert {member for member, told in schema["properties"].items() if told.get("readOnly")} == read_only, name
     assert schemas["ForumInput"]["properties"]["password"]["writeOnly"] is True
     assert "password" not in schemas["Forum"]["properties"]
@@ -156,7 +156,9 @@ def test_the_body_of_an_operation_declared_here_has_a_schema_of_its_own(openapi:
 
 def test_two_schemas_of_one_name_are_an_error() -> None:
     look = Verb(name="input", method="GET", tail="/input", response=Response.ANSWER, answer="It.")
-    other = replace(with_operation(look)["forums.input"], name="forum.input", answers=(Field("into", NodeId(), "Where to."),))
+    other = replace(
+        with_operation(look)["forums.input"], name="forum.input", response_fields=(Field("into", NodeId(), "Where to."),)
+    )
     with pytest.raises(ValueError, match=r"^the schema ForumInput of forum\.input is already that of another operation"):
         document(Catalogue({"all": lambda: [*CATALOGUE.values(), other]}))
 

@@ -134,7 +134,7 @@ def test_every_operation_has_its_entry(pages: dict[str, Reading]) -> None:
 
 
 def test_every_field_is_explained(words: list[str]) -> None:
-    fields = {field.name: field for route in SERVED for field in (*route.operation.takes, *route.operation.answers)}
+    fields = {field.name: field for route in SERVED for field in (*route.operation.takes, *route.operation.response_fields)}
     closed_up = _closed_up("".join(words))
     for field in fields.values():
         assert _closed_up(field.doc.replace("`", "")) in closed_up

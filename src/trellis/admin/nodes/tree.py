@@ -111,7 +111,7 @@ class _LevelReader:
 def node_badges(kind: NodeKind, record: Mapping[str, Any]) -> list[str]:
     """Return the words that are shown beside a node's name: of choices that lists filter by, and of derived facts."""
     choices: list[str] = [say(str(record[f.name]).capitalize()) for f in kind.fields if f.listed and record[f.name] != f.default]
-    derived = (f for f in kind.answered if f.read_only and isinstance(f.type, Boolean))
+    derived = (f for f in kind.response_fields if f.read_only and isinstance(f.type, Boolean))
     return choices + [say(f.label) for f in derived if record[f.name] is True]
 
 

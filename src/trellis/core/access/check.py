@@ -185,7 +185,7 @@ OPERATIONS: Final = (
         verb=CHECK,
         path="/core/access",
         refusals=(("INVALID_ID", MISSING), *with_codes("UNKNOWN_OPERATION")),
-        answers=_ANSWERS,
+        response_fields=_ANSWERS,
         varies=True,  # the response also varies with the time
     ),
     Operation(
@@ -198,7 +198,7 @@ OPERATIONS: Final = (
         verb=KEYS,
         path="/core/access",
         refusals=(("INVALID_ID", MISSING), *with_codes("UNKNOWN_OPERATION")),
-        answers=(
+        response_fields=(
             Field("id", NodeId(), "The key's id.", example=2),
             Field("name", Text(), "Its name.", example="Calendar sync"),
             Field("public", Text(), "Its public part.", example="h3k9x2"),

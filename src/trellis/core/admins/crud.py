@@ -14,7 +14,7 @@ from trellis.core.admins.sign_in import operation as refused_sign_in
 from trellis.core.admins.tokens import hash_token, open_until
 from trellis.core.events import save_change
 from trellis.core.fields import Boolean, Field, Input, Text, isolate, require, require_found
-from trellis.core.operation import Context, Judge, Operation, Outcome, judge_nothing
+from trellis.core.operation import NO_PREPARATION, Context, Operation, Outcome, Preparation
 from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.errors import Fault, Refused, raise_faults, refuse_fault
 from trellis.sentences import say
@@ -73,8 +73,7 @@ def operations() -> tuple[Operation, ...]:
             (NAME, LOGIN, PASSWORD, MUST_CHANGE, ROLE, KINDS, EMAIL),
             writes=True,
             judges_input=True,
-            judge=_judge_first_password,
-            prepare=read_own_names,
+            preparation=Preparation(load=read_own_names, judge=_judge_first_password),
         ),
         Operation(
             "admins.begin",
@@ -84,8 +83,7 @@ def operations() -> tuple[Operation, ...]:
             (NAME, LOGIN, PASSWORD, LINK),
             writes=True,
             judges_input=True,
-            judge=_judge_link,
-            prepare=read_own_names,
+            preparation=Preparation(load=read_own_names, judge=_judge_link),
         ),
         updating_operation(
             "admins.update",
@@ -100,7 +98,7 @@ def operations() -> tuple[Operation, ...]:
             EMAIL,
             MAILED_ALARMS,
             judges_input=True,
-            prepare=read_own_names,
+            preparation=Preparation(load=read_own_names),
         ),
         updating_operation(
             "admins.set_role",
@@ -120,7 +118,7 @@ def operations() -> tuple[Operation, ...]:
             _set_password,
             PASSWORD,
             signing.GOES_ON,
-            judge=_judge_new_password,
+            preparation=Preparation(judge=_judge_new_password),
         ),
         updating_operation(
             "admins.disable",
@@ -141,12 +139,20 @@ def updating_operation(
     run: Callable[[Context], Outcome],
     *fields: Field,
     judges_input: bool = False,
-    judge: Judge = judge_nothing,
-    prepare: Callable[[], object] | None = None,
+    preparation: Preparation = NO_PREPARATION,
 ) -> Operation:
     """Return an operation that changes an administrator."""
-    options: dict[str, Any] = {"judges_input": judges_input, "judge": judge, "prepare": prepare}
-    return Operation(name, summary, doc, run, fields, writes=True, has_target=True, **options)
+    return Operation(
+        name,
+        summary,
+        doc,
+        run,
+        fields,
+        writes=True,
+        has_target=True,
+        judges_input=judges_input,
+        preparation=preparation,
+    )
 
 
 def serialize_administrator(admin: Administrator) -> dict[str, Any]:

@@ -36,7 +36,7 @@ from trellis.core.admins.sessions import (
 from trellis.core.admins.sign_on import Purpose, SignOnRequest, open_state
 from trellis.core.factors import EVIDENCE, decode, is_spent, take_factor
 from trellis.core.fields import MAX_INTEGER, Boolean, Field, Input, Integer, Text, TextList, isolate, require
-from trellis.core.operation import Context, GroupRole, Operation, Outcome, SignOnPolicy
+from trellis.core.operation import Context, GroupRole, Operation, Outcome, Preparation, SignOnPolicy
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store.admins import NO_PASSWORD, Administrator, Identity, administrators, identities, invitations, sessions
@@ -88,7 +88,7 @@ def operations() -> tuple[Operation, ...]:
             _join,
             _CLAIMS,
             writes=True,
-            prepare=read_own_names,
+            preparation=Preparation(load=read_own_names),
         ),
         updating_operation(
             "admins.follow_groups",

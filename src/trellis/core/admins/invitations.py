@@ -27,7 +27,7 @@ from trellis.core.admins.sign_in import count_wrong, find_wait_of_address
 from trellis.core.admins.tokens import hash_token, make_link, open_until
 from trellis.core.fields import Boolean, Field, Text, isolate, require
 from trellis.core.gate import Gate
-from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.operation import Context, Operation, Outcome, Preparation
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store import mail
@@ -56,7 +56,7 @@ def operations() -> tuple[Operation, ...]:
             (NAME, LOGIN, ROLE, KINDS, EMAIL, BY_MAIL),
             writes=True,
             judges_input=True,
-            prepare=read_own_names,
+            preparation=Preparation(load=read_own_names),
         ),
         updating_operation(
             "admins.renew_invitation",
@@ -79,7 +79,7 @@ def operations() -> tuple[Operation, ...]:
             _accept,
             PASSWORD,
             LINK,
-            judge=_judge,
+            preparation=Preparation(judge=_judge),
         ),
     )
 

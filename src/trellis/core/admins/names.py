@@ -45,6 +45,6 @@ def tell_apart(context: Context, name: str | None, login: str | None) -> str | N
 def read_own_names() -> frozenset[str]:
     """Return what Trellis calls itself and its parts in every language, folded. The first call reads the catalogues.
 
-    That takes half a second, so the operations `prepare` for it, while other writes go on.
+    That takes half a second, so operations load them in their preparation, while other writes go on.
     """
     return frozenset(fold_lookalike(language.sentence(name)) for language in map(load_offered, OFFERED) for name in OWN_NAMES)

@@ -270,7 +270,7 @@ def operations() -> tuple[Operation, ...]:
             verb=FEED,
             path="/core/events",
             refusals=with_codes("NO_LONGER_KEPT", "TOO_MANY_WAITING"),
-            answers=_ANSWERS,
+            response_fields=_ANSWERS,
             reads_nodes=True,
             is_about_events=True,
         ),

@@ -17,7 +17,7 @@ def read_ahead(calls: Calls, operation: Operation, call: Call, given: Input) -> 
     now = calls.now()
     with calls.store.reading() as tx:
         context = calls.build_context(operation, call, given, tx, now, Recorder(tx, operation, call, now))
-        named = None if operation.read_ahead is None else operation.read_ahead(context)
+        named = None if operation.preparation.read_ahead is None else operation.preparation.read_ahead(context)
     return call if named is None else call._replace(proposed=calls.catalogue.find(named[0]).form.read(named[1]))
 
 
@@ -28,7 +28,7 @@ def find_password_calls(calls: Calls, operation: Operation, call: Call, given: I
 
 def _list_inner(calls: Calls, operation: Operation, call: Call, given: Input) -> Iterator[Call]:
     """Yield the calls that a call will run, and the calls that those will run in turn, as far as they are known in advance."""
-    for one in operation.calls(call, given):
+    for one in operation.preparation.calls(call, given):
         yield one
         with suppress(Refused):
             if (inner := calls.authorise(one.operation, one.actor, one.target)).runs_others:
@@ -44,8 +44,8 @@ def digest_passwords(calls: Calls, operation: Operation, call: Call, given: Inpu
 
     They replace its passwords, except those to compare with a stored digest: it may change before `put_digests` replaces them.
     """
-    if operation.prepare is not None:
-        operation.prepare()
+    if operation.preparation.load is not None:
+        operation.preparation.load()
     with calls.store.reading() as tx:
         recorder = Recorder(tx, operation, call, calls.now(), dry=bool(given.get(DRY_RUN.name)))
         kept = calls.judge(tx, operation, call, given, recorder)

@@ -143,7 +143,7 @@ class Calls:
         """Let the operation judge a call with passwords; return the digests to compare them with, by field. Raises Refused."""
         if not has_password(given.values):
             return {}
-        kept = operation.judge(self.build_context(operation, call, given, tx, self.now(), recorder))
+        kept = operation.preparation.judge(self.build_context(operation, call, given, tx, self.now(), recorder))
         return kept if recorder.compares else {}
 
     def put_digests(self, tx: Transaction, operation: Operation, call: Call, given: Input, recorder: Recorder) -> Input:

@@ -164,11 +164,11 @@ class Gate:
         """Pass a write to the writer once digests replace its passwords. The operation itself refuses input with faults."""
         if given.faults:
             return self.store.write(lambda tx: write(call, given, tx))
-        if operation.read_ahead is not None:
+        if operation.preparation.read_ahead is not None:
             ahead = self.lanes.submit(call.lane, lambda: read_ahead(self.calls, operation, call, given), refuse_full)
             return chain(ahead, lambda prepared: self.store.write(lambda tx: write(prepared, given, tx)))
         inner = find_password_calls(self.calls, operation, call, given)
-        if not (inner or has_password(given.values) or operation.prepare):
+        if not (inner or has_password(given.values) or operation.preparation.load):
             return self.store.write(lambda tx: write(call, given, tx))
         check_number(len(inner))
         digested = self.lanes.submit(call.lane, lambda: digest_passwords(self.calls, operation, call, given, inner))

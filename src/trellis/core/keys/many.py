@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from trellis.core.fields import Field, Ids, Input
 from trellis.core.keys.fields import CHANGES, KEEP_WEBHOOKS, REASON
-from trellis.core.operation import DRY_RUN, Call, Context, Operation, Outcome, Progress
+from trellis.core.operation import DRY_RUN, Call, Context, Operation, Outcome, Preparation, Progress
 
 MOST: Final = 200  # keys at once
 _IDS: Final = Field("ids", Ids(MOST), "The ids of the keys.", required=True, example=[1, 2])
@@ -44,7 +44,7 @@ def _build(single: str, summary: str, doc: str, fields: tuple[Field, ...]) -> Op
         (_IDS, *fields),
         writes=True,
         is_change_set=True,
-        calls=partial(_list_calls, single),
+        preparation=Preparation(calls=partial(_list_calls, single)),
     )
 
 

@@ -24,7 +24,7 @@ from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_
 from trellis.core.nodes.placement import PLACES, apply_placement, count_children_in_the_way, find_place, resolve_placement
 from trellis.core.nodes.record import get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by, trace_node
 from trellis.core.nodes.references import refuse_taken, resolve_references
-from trellis.core.operation import Access, Context, OneByOne, Operation, Outcome
+from trellis.core.operation import Access, Context, OneByOne, Operation, Outcome, Preparation
 from trellis.core.paging import refusing_large_pages, serialize_page
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Verb
 from trellis.core.version import check_precondition
@@ -69,7 +69,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
         replace(
             build_operation(kind, UPDATE, f"Change a {one}", changes, _update, kind.accepted, node_refusals(kind)),
             judges_input=True,
-            judge=partial(_find_digests, kind),
+            preparation=Preparation(judge=partial(_find_digests, kind)),
             run_many=partial(_update_many, kind),
             together_by=lambda raw: None if _READING & raw.keys() else "changes",
         ),

@@ -11,7 +11,7 @@ from trellis.core.nodes.crud import build_operation, creation_refusals, granted_
 from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_refusals
 from trellis.core.nodes.record import find_reachable, serialize_node, shown_by
 from trellis.core.nodes.references import find_by_external_id
-from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.operation import Context, Operation, Outcome, Preparation
 from trellis.core.verbs import CREATE, DELETE, GET, UPDATE, Body, Verb
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -47,7 +47,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
     put = build_operation(
         kind, PUT_EXTERNAL, f"Create or change a {one} by its external id", doc, _put, (key, *also), creation_refusals(kind)
     )
-    put = replace(put, judges_input=True, judge=partial(_find_digests, kind))
+    put = replace(put, judges_input=True, preparation=Preparation(judge=partial(_find_digests, kind)))
     delete = build_operation(
         kind,
         DELETE_EXTERNAL,

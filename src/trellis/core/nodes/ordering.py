@@ -41,7 +41,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
     )
     doc = f"Moves {many} with the same parent so that they come first, in this order; the others follow in their present order."
     operation = build_operation(kind, ORDER, f"Reorder {many}", doc, _order, fields, ("INVALID_POSITION", "INVALID_PARENT"))
-    return (granted_with(kind, (UPDATE,), replace(operation, judges_input=True, answers=(_MOVED,), is_change_set=True)),)
+    return (granted_with(kind, (UPDATE,), replace(operation, judges_input=True, response_fields=(_MOVED,), is_change_set=True)),)
 
 
 _DOCS: Final = {

@@ -78,7 +78,7 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
         Field("children", ListOf(()), "The records at the top of the tree, each with its own `children`.", example=_EXAMPLE),
     )
     refusals = (("INVALID_ID", kind.missing_code(LIST)), *tree.refusals)
-    tree = granted_with(kind, (LIST,), replace(tree, answers=answers, refusals=refusals, slow=True))
+    tree = granted_with(kind, (LIST,), replace(tree, response_fields=answers, refusals=refusals, slow=True))
     return (level, ancestors, children, tree)
 
 

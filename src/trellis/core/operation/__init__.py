@@ -5,12 +5,12 @@ from trellis.core.operation.call import Call, Progress
 from trellis.core.operation.judge import SessionEnded, conclude, is_allowed, judge_role, renew_actor
 from trellis.core.operation.operation import (
     DRY_RUN,
+    NO_PREPARATION,
     Context,
     Environment,
     Fork,
-    Judge,
     Operation,
-    judge_nothing,
+    Preparation,
 )
 from trellis.core.operation.outcome import Outcome, RawText, Trace
 from trellis.core.operation.policies import GroupRole, Raised, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
@@ -19,16 +19,17 @@ from trellis.core.operation.together import OneByOne, check_weight, run_together
 
 __all__ = [
     "DRY_RUN",
+    "NO_PREPARATION",
     "Access",
     "Call",
     "Context",
     "Environment",
     "Fork",
     "GroupRole",
-    "Judge",
     "OneByOne",
     "Operation",
     "Outcome",
+    "Preparation",
     "Progress",
     "Raised",
     "RawText",
@@ -40,7 +41,6 @@ __all__ = [
     "check_weight",
     "conclude",
     "is_allowed",
-    "judge_nothing",
     "judge_role",
     "renew_actor",
     "run_together",

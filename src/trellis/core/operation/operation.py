@@ -193,96 +193,93 @@ def need_nothing_more(_: Input) -> tuple[str, ...]:
     return ()
 
 
-@dataclass(frozen=True)  # without slots: the cached property needs a __dict__
-class Operation:
-    """One act on the community.
+@dataclass(frozen=True, slots=True)
+class Preparation:
+    """What the gate does for a write before its turn with the writer comes, so that other writes do not wait for it.
 
-    `name` identifies it in grants, events, the OpenAPI document, the reference and the command line: `forums.create`. `path` is the
-    path of its resource if it is served over REST, `also` are aliases of the path, and `verb` describes how it is served, which
-    also says whether it `writes` and `has_target`: whether it is about one record. `fields` are its parameters, and `run` carries
-    it out inside a transaction; `snapshot` is false for a read that consists of a single statement. Faults in its input and
-    required fields that were not sent are refused before it runs, unless it `judges_input` itself, to refuse them together with
-    others: then it starts with `require(fields, context.input)`, and raises the faults in what that returns with those that it
-    finds. `refusals` are the refusals that it can raise in addition to those shared by all operations, as pairs of message and
-    code.
-
-    `run_many` carries out several calls together, which is quicker than one by one; their outcomes are in the order of the calls.
-    `together_by` is for calls in a batch: from the input of a call, it returns the value that calls must have in common to run
-    together, or None if the call has to run alone.
+    `load` reads what takes long to read for the first time. `calls` returns the calls that the operation will run, as far as they
+    are known in advance: their passwords, too, are replaced by digests. `read_ahead` returns an operation and the values sent to
+    it, for the gate to parse.
 
     `judge` is for operations that take passwords. It runs in a read of its own before the digests are computed, which is slow: it
     refuses what can be refused by then, and returns the digests that are stored until now, by field; a password that matches its
-    stored digest keeps it. `calls` returns the calls that the operation will run, as far as they are known in advance: their
-    passwords are replaced by digests too. `results_in` is the member of its response that lists what those calls returned.
-    `read_ahead` returns an operation and the values sent to it, for the gate to parse before the writer is held. `prepare`, which
-    is called before that too, reads what takes long to read for the first time. `trace` returns what has become of a record that
-    the operation created.
-
-    `kind` is None for the few operations that are not about nodes; if such an operation is served over REST, `answers` are the
-    fields of its response or of each record in it, `once` are fields that are returned only when something is created, and `logged`
-    are the fields of the record in events. An operation with a `fork` is never run itself: the gate runs the operation that it
-    leads to, and checks the grant of that one. `needs` is for an operation without a grant of its own: a key must have been granted
-    all of these operations. `needs_with` returns operations whose grants it needs as well for what its input asks for. `slow`: it
-    may read more than a page of records, so it does not run on an event loop; the parameter `slow_with` has the same effect.
-    `is_change_set`: the events of one run belong together. `varies`: its responses differ between the keys that may run it, or with
-    the time. `most_bytes`: the largest size of its requests, if larger than for others. `is_plan`: everything that it does is
-    rolled back. `reads_nodes`: it is about nodes of several kinds, so its grant can be limited to some nodes. `is_about_events`:
-    its grant can be limited to what the key itself did. `find_alarm` returns the alarm that an event of it raises. `is_announced`:
-    webhooks can subscribe to its events, as they can to events of nodes. With `granted_alone`, a pattern over several resources
-    such as `*.create` does not grant it. `brief` describes it to agents in place of `summary`. `runs` are patterns over the
-    operations that it may run if it needs no grant of its own: it is of no use to a key that has been granted no write among these.
-    `uses` are the operations whose grants it may use besides its own. `for_proposers`: it is of no use to a key that proposes
-    nothing. `text_type` is the media type of its responses that are not JSON. `undone_from_event`: its event contains everything
-    that `restore` needs to undo it.
+    stored digest keeps it.
     """
 
-    name: str
+    load: Callable[[], object] | None = None
+    calls: Callable[[Call, Input], Iterable[Call]] = call_nothing
+    read_ahead: Callable[[Context], tuple[str, Mapping[str, Any]] | None] | None = None
+    judge: Judge = judge_nothing
+
+
+NO_PREPARATION: Final = Preparation()
+
+
+@dataclass(frozen=True)  # without slots: the cached property needs a __dict__
+class Operation:
+    """One act on the community. Its name, its texts and its function are required; everything else is for those that need it.
+
+    Faults in its input and required fields that were not sent are refused before `run`, unless it `judges_input` itself, to refuse
+    them together with others: then it starts with `require(fields, context.input)`, and raises the faults in what that returns
+    with those that it finds.
+    """
+
+    name: str  # in grants, events, the OpenAPI document, the reference and the command line: `forums.create`
     summary: str
     doc: str
-    run: Callable[[Context], Outcome]
-    fields: tuple[Field, ...] = ()
+    run: Callable[[Context], Outcome]  # carries it out, inside a transaction
+    fields: tuple[Field, ...] = ()  # its parameters
+
+    # What it is about, and how REST serves it. A verb also says whether the operation `writes` and `has_target`.
+    kind: NodeKind | None = None  # None for the few operations that are not about nodes
+    verb: Verb | None = None
+    path: str | None = None  # of its resource, if it is served over REST
+    also: tuple[str, ...] = ()  # aliases of the path
     writes: bool = False
+    has_target: bool = False  # whether it is about one record
+    fork: Fork | None = None  # it is never run itself: the gate runs the operation that this leads to, and checks the grant of that
+
+    # Who may run it.
+    access: Access = Access.INSIDE
+    needs: tuple[str, ...] = ()  # without a grant of its own: a key must have been granted all of these operations
+    needs_with: Callable[[Input], tuple[str, ...]] = need_nothing_more  # whose grants it needs as well for what its input asks for
+    granted_alone: bool = False  # a pattern over several resources, such as `*.create`, does not grant it
+    reads_nodes: bool = False  # it is about nodes of several kinds, so its grant can be limited to some nodes
+    is_about_events: bool = False  # its grant can be limited to what the key itself did
+    uses: tuple[str, ...] = ()  # the operations whose grants it may use besides its own
+    runs: tuple[str, ...] = ()  # patterns over what it may run: it is of no use to a key without such a write
+    for_proposers: bool = False  # it is of no use to a key that proposes nothing
+
+    # What it returns and refuses. `response_fields` are those of its response, or of each record in it, if not those of its kind.
+    response_fields: tuple[Field, ...] = ()
+    secret_once: tuple[Field, ...] = ()  # fields that are returned only when something is created
+    results_in: str = ""  # the member of the response that lists what the calls that it runs returned
+    text_type: str = ""  # the media type of its responses that are not JSON
+    refusals: tuple[tuple[str, str], ...] = ()  # message and code of each, besides those that all operations share
+    recode: Callable[[str], str] = lambda _: ""  # the kind's own code for the message of a refusal
+    brief: str = ""  # describes it to agents in place of `summary`
+
+    # How it is run.
     judges_input: bool = False
-    snapshot: bool = True
+    preparation: Preparation = NO_PREPARATION
+    # Several calls may run together, which is quicker; the outcomes are in the order of the calls. In a batch, those run together
+    # for whose inputs `together_by` returns the same; None means alone.
     run_many: "Callable[[Sequence[Context]], list[Outcome]] | None" = None
     together_by: Callable[[Mapping[str, Any]], str | None] = lambda _: None
-    judge: Judge = judge_nothing
-    calls: Callable[[Call, Input], Iterable[Call]] = call_nothing
-    trace: Callable[[Context, int], Trace] | None = None
-    results_in: str = ""
-    read_ahead: "Callable[[Context], tuple[str, Mapping[str, Any]] | None] | None" = None
-    prepare: Callable[[], object] | None = None
-    has_target: bool = False
-    access: Access = Access.INSIDE
-    verb: Verb | None = None
-    path: str | None = None
-    also: tuple[str, ...] = ()
-    kind: NodeKind | None = None
-    refusals: tuple[tuple[str, str], ...] = ()
-    recode: Callable[[str], str] = lambda _: ""
-    answers: tuple[Field, ...] = ()
-    once: tuple[Field, ...] = ()
-    logged: tuple[Field, ...] = ()
-    fork: Fork | None = None
-    needs: tuple[str, ...] = ()
-    needs_with: Callable[[Input], tuple[str, ...]] = need_nothing_more
-    granted_alone: bool = False
-    slow: bool = False
-    slow_with: str = ""
-    is_change_set: bool = False
-    varies: bool = False
-    most_bytes: int = 0
-    is_plan: bool = False
-    reads_nodes: bool = False
-    brief: str = ""
-    runs: tuple[str, ...] = ()
-    uses: tuple[str, ...] = ()
-    is_announced: bool = False
-    find_alarm: Callable[[Event], Raised | None] | None = None
-    for_proposers: bool = False
-    is_about_events: bool = False
-    text_type: str = ""
-    undone_from_event: bool = False
+    is_plan: bool = False  # everything that it does is rolled back
+    snapshot: bool = True  # false for a read that consists of a single statement
+    slow: bool = False  # it may read more than a page of records, so it does not run on an event loop
+    slow_with: str = ""  # a parameter that makes it slow
+    most_bytes: int = 0  # the largest size of its requests, if larger than for others
+    varies: bool = False  # its responses differ between the keys that may run it, or with the time
+
+    # What its events are like.
+    logged: tuple[Field, ...] = ()  # the fields of a record in events, if it is not a node
+    is_announced: bool = False  # webhooks can subscribe to its events, as they can to events of nodes
+    is_change_set: bool = False  # the events of one run belong together
+    undone_from_event: bool = False  # its event contains everything that `restore` needs to undo it
+    find_alarm: Callable[[Event], Raised | None] | None = None  # the alarm that an event of it raises
+    trace: Callable[[Context, int], Trace] | None = None  # what has become of a record that the operation created
 
     def __post_init__(self) -> None:
         if self.verb is not None:
@@ -324,7 +321,7 @@ class Operation:
     @property
     def runs_others(self) -> bool:
         """Whether it runs operations that its request names, which record events in its place."""
-        return self.calls is not call_nothing
+        return self.preparation.calls is not call_nothing
 
     @property
     def can_be_limited(self) -> bool:
@@ -349,7 +346,7 @@ class Operation:
     @property
     def shows_secret(self) -> bool:
         """Whether its response contains a secret that is shown once. Agents never run it: their transcripts keep what they read."""
-        return bool(self.once)
+        return bool(self.secret_once)
 
     @property
     def is_tool(self) -> bool:

@@ -56,7 +56,7 @@ def operation() -> Operation:
         fields=_FIELDS,
         writes=True,
         is_announced=True,
-        answers=WHOLE,
+        response_fields=WHOLE,
     )
 
 
@@ -176,7 +176,7 @@ def _refuse_passwords(context: Context, operation: Operation, call: Call, given:
 
     def list_calls(operation: Operation, call: Call, given: Input) -> Iterator[Call]:
         yield call
-        for one in () if given.faults else operation.calls(call, given):
+        for one in () if given.faults else operation.preparation.calls(call, given):
             if (inner := known.get(one.operation)) is not None:
                 yield from list_calls(inner, one, inner.form.read(one.raw) if inner.runs_others else Input({}))
 

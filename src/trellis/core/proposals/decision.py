@@ -9,7 +9,7 @@ from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Text, invalid_id, isolate
 from trellis.core.gate import Gate
 from trellis.core.keys import find_holder, redact_keys
-from trellis.core.operation import Access, Call, Context, Operation, Outcome
+from trellis.core.operation import Access, Call, Context, Operation, Outcome, Preparation
 from trellis.core.proposals.effects import Effects, collect_effects, find_difference, is_outdated
 from trellis.core.proposals.record import (
     APPROVED,
@@ -67,8 +67,7 @@ def operations() -> tuple[Operation, ...]:
                 (_REASON,),
                 ("OWN_PROPOSAL", "PROPOSAL_OUTDATED", "PROPOSAL_REFUSED"),
             ),
-            calls=_list_calls,
-            read_ahead=_find_call,
+            preparation=Preparation(calls=_list_calls, read_ahead=_find_call),
         ),
         _build_operation(
             REJECT,
@@ -109,7 +108,7 @@ def _build_operation(
         verb=verb,
         path=PATH,
         refusals=(("INVALID_ID", _CODES[verb.name]), *with_codes("PROPOSAL_CLOSED", *refusals)),
-        answers=WHOLE,
+        response_fields=WHOLE,
         granted_alone=True,  # it decides on calls that others may not run alone
     )
 

@@ -35,7 +35,7 @@ def operations() -> tuple[Operation, ...]:
         verb=GET,
         path=PATH,
         refusals=(("INVALID_ID", _CODE),),
-        answers=WHOLE,
+        response_fields=WHOLE,
         logged=LOGGED,
         varies=True,
     )

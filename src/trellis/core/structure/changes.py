@@ -81,7 +81,7 @@ def describe_change(about: Subject, outcome: Outcome, document: str | None, drif
         change.deleted = int(outcome.plan["deleted"]["count"])
         change.touched = list(outcome.plan["changed"]["nodes"])
     elif outcome.before is not None:
-        derived = {f.name for f in about.kind.answered if f.read_only} - {"managedBy"}
+        derived = {f.name for f in about.kind.response_fields if f.read_only} - {"managedBy"}
         changed = [member for member in outcome.changed if member not in derived]
         change.differences = list(_list_differences(outcome.before, outcome.after, changed))
     if outcome.before is not None and outcome.before.get("managedBy") == document:

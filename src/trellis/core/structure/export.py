@@ -57,7 +57,7 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
         verb=EXPORT,
         path=PATH,
         refusals=with_codes("TREE_TOO_LARGE", "INVALID_VALUE"),
-        answers=(
+        response_fields=(
             Field("format", Text(), f"The format of the document: `{FORMAT}`.", example=FORMAT),
             Field("name", Text(), "Its name, which is the `managedBy` of the nodes that it manages.", example="community"),
         ),

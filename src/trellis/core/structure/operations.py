@@ -27,7 +27,7 @@ from trellis.core.fields import (
 )
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import PUT_EXTERNAL
-from trellis.core.operation import Access, Call, Context, Operation, Outcome, select_readable
+from trellis.core.operation import Access, Call, Context, Operation, Outcome, Preparation, select_readable
 from trellis.core.structure import export
 from trellis.core.structure.document import FORMAT, KEYS, MOST_DOCUMENTS, parse_documents
 from trellis.core.structure.entries import Document
@@ -144,9 +144,9 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
             "SETS_TOO_MANY_PASSWORDS",
             "TOO_MANY_PASSWORDS",
         ),
-        answers=_ANSWERS,
+        response_fields=_ANSWERS,
         most_bytes=LARGEST_DOCUMENT,
-        calls=_list_calls,
+        preparation=Preparation(calls=_list_calls),
         reads_nodes=True,
         uses=tuple(kind.operation(one.name) for kind in kinds for one in (LIST, CREATE, UPDATE, DELETE)),
     )

@@ -73,7 +73,7 @@ def operations() -> tuple[Operation, ...]:
             verb=replace(RESTORE, if_match=False),  # a change set has no version
             path="/core/changesets",
             refusals=(("INVALID_ID", _NO_CHANGE_SET), *with_codes("RESTORE_CONFLICTS", "CHANGE_SET_TOO_LARGE")),
-            answers=(
+            response_fields=(
                 Field("undone", _UNDONE, "The events that were undone, newest first; at most 1,000 are listed.", example=_EXAMPLE),
                 Field("undoneCount", Integer(), "How many events were undone.", example=1),
                 Field(

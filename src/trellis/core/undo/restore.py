@@ -88,7 +88,7 @@ def fork(kinds: Sequence[NodeKind]) -> Operation:
         verb=RESTORE,
         path="/core/events",
         refusals=_with_codes((*_MESSAGES, "INVALID_PARENT")),
-        answers=ANSWERS,
+        response_fields=ANSWERS,
         fork=Fork(to, partial(_resolve_fork, frozenset(to))),
     )
 

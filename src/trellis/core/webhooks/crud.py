@@ -110,8 +110,8 @@ def _rest_operation(
         verb=verb,
         path=PATH,
         refusals=missing + refusals,
-        answers=() if verb.response is Response.NULL else RECORD,
-        once=(SECRET,) if verb.creates else (),
+        response_fields=() if verb.response is Response.NULL else RECORD,
+        secret_once=(SECRET,) if verb.creates else (),
         trace=_trace if verb.creates else None,
         varies=not verb.writes,  # it changes with the time: an old secret expires
         granted_alone=verb.writes and verb.body is not None,  # it sends whole records to wherever the caller likes

@@ -31,7 +31,7 @@ def build_event_schemas(catalogue: Catalogue) -> dict[str, Schema]:
     for resource, first in typed.items():
         name, record = capitals(singular_of(resource)), component_of(first)
         types = sent.get(singular_of(resource)) or _list_of(caused, resource)
-        if first.kind is None and first.logged != first.answers:
+        if first.kind is None and first.logged != first.response_fields:
             record = f"{name}InEvents"
             schemas[record] = build_object(first.logged, record)
         schemas[f"{name}Change"] = _change(fields, first, record, _list_operations(caused[kind] for kind in types))
@@ -97,7 +97,8 @@ def _change(fields: dict[str, Field], first: Operation, record: str, operations:
         "changed": fields["changed"].schema(),
     }
     if first.kind is not None:
-        names = dict.fromkeys(field.name for field in (*first.kind.answered, *first.kind.fields) if field.name != "updatedAt")
+        its_fields = (*first.kind.response_fields, *first.kind.fields)
+        names = dict.fromkeys(field.name for field in its_fields if field.name != "updatedAt")
         members["changed"] = {"type": "array", "items": {"enum": list(names), **_STRING}}
     return _all_of("EventOrigin", fields, members)
 

@@ -113,7 +113,7 @@ def _null_response(_: Operation) -> None:
 
 
 def _own_answer(operation: Operation) -> Values:
-    return {field.name: _value(field) for field in operation.answers}
+    return {field.name: _value(field) for field in operation.response_fields}
 
 
 def _page(operation: Operation) -> Values:
@@ -125,7 +125,7 @@ def _example_record(operation: Operation) -> Values:
     if (named := operation.path_field) is not None:
         given |= {named.name: named.example}
     if operation.kind is None:
-        return {field.name: _stored_value(field) for field in (*operation.answers, *operation.once)} | given
+        return {field.name: _stored_value(field) for field in (*operation.response_fields, *operation.secret_once)} | given
     another = operation.has_target and verb_of(operation).creates  # it follows the one in the path
     return _record(operation.kind, _complete_values(operation.kind.accepted) | given, place=int(another))
 
@@ -158,7 +158,7 @@ def plan_of(operation: Operation) -> Any:
         }
     if verb_of(operation).response is Response.ANSWER:
         return answer | {"dryRun": True}
-    once = {field.name for field in operation.once}
+    once = {field.name for field in operation.secret_once}
     return {name: value for name, value in answer.items() if name not in once}
 
 

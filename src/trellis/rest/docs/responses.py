@@ -173,7 +173,7 @@ def answer_schema(operation: Operation) -> Schema:
     if response is Response.NULL:
         return {"oneOf": [{"type": "null"}, ref("DeletionPlan")]}
     name = component_of(operation)
-    return ref(f"{name}Page" if response is Response.PAGE else f"New{name}" if operation.once else name)
+    return ref(f"{name}Page" if response is Response.PAGE else f"New{name}" if operation.secret_once else name)
 
 
 def _headers(verb: Verb, status: int) -> tuple[str, ...]:

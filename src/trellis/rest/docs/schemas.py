@@ -38,12 +38,12 @@ def schemas_of(operation: Operation) -> dict[str, Schema]:
 def _records(operation: Operation) -> dict[str, Schema]:
     name, kind = component_of(operation), operation.kind
     if kind is not None:
-        both = (*kind.permissions_field, *kind.answered)
+        both = (*kind.permissions_field, *kind.response_fields)
         permissions = {_permissions_component(field, name): field.schema() for field in both if _is_permissions(field)}
         return {name: record(kind)} | permissions
-    schemas = {name: build_object(operation.answers, name)}
-    if operation.once:
-        once = {"type": "object", "properties": _properties(operation.once, name)}
+    schemas = {name: build_object(operation.response_fields, name)}
+    if operation.secret_once:
+        once = {"type": "object", "properties": _properties(operation.secret_once, name)}
         schemas[f"New{name}"] = {"allOf": [ref(name), once]}
     return schemas
 
@@ -56,7 +56,7 @@ def _pages(operation: Operation) -> dict[str, Schema]:
 
 def _own_answers(operation: Operation) -> dict[str, Schema]:
     name = component_of(operation)
-    schema = build_object(operation.answers, name)
+    schema = build_object(operation.response_fields, name)
     if operation.writes:
         schema["properties"]["dryRun"] = _DRY
     return {name: schema}
@@ -99,7 +99,7 @@ def capitals(words: str) -> str:
 
 def record(kind: NodeKind) -> Schema:
     """Return the schema of a kind's record as it is returned."""
-    schema: Schema = {"description": kind.doc} | build_object(kind.answered, capitals(kind.singular))
+    schema: Schema = {"description": kind.doc} | build_object(kind.response_fields, capitals(kind.singular))
     if kind.tree:
         schema["properties"]["childCount"] = _COUNT | {"description": "How many children it has; only with `include=childCount`."}
     return schema

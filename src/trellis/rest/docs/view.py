@@ -63,7 +63,7 @@ class OperationView:
     target: Target | None
     query: tuple[FieldRow, ...]
     body: tuple[FieldRow, ...]
-    answers: tuple[FieldRow, ...]
+    response_fields: tuple[FieldRow, ...]
     headers: tuple[str, ...]
     errors: tuple[Refused, ...]
     shared_errors: tuple[Refused, ...]
@@ -109,14 +109,14 @@ def _section(group: list[Route], base_url: str) -> ResourceView:
     entries = tuple(_entry(route, base_url) for route in group)
     if kind is None:
         title, doc = own_tag(group[0].operation)
-        told = {field.name: field for route in group for field in route.operation.answers}
+        told = {field.name: field for route in group for field in route.operation.response_fields}
         fields, record = tuple(_row(field) for field in told.values()), _record(group)
         singular = group[0].operation.singular if record else "response"
         return ResourceView(
             group[0].operation.resource, title, "Trellis", singular, doc, fields, record or entries[0].answer, entries
         )
     answered = any(route.verb.response is not Response.NULL for route in group)
-    fields = tuple(_row(field) for field in kind.answered) if answered else ()
+    fields = tuple(_row(field) for field in kind.response_fields) if answered else ()
     return ResourceView(kind.name, kind.title, kind.application, kind.singular, kind.doc, fields, _record(group), entries)
 
 
@@ -137,7 +137,7 @@ def _entry(route: Route, base_url: str) -> OperationView:
         target=_target(operation),
         query=tuple(map(_row, query_fields(operation))),
         body=tuple(_row(field, new=route.verb.body is Body.NEW) for field in body_fields(operation)),
-        answers=tuple(_row(field) for field in operation.answers) if operation.kind is not None else (),
+        response_fields=tuple(_row(field) for field in operation.response_fields) if operation.kind is not None else (),
         headers=request_headers_of(operation),
         errors=tuple(filterfalse(is_shared, refusals)),
         shared_errors=tuple(filter(is_shared, refusals)),

@@ -11,7 +11,7 @@ from tests.admin.conftest import MakeVisitor, Visitor, page_text
 from tests.api_fixtures import MakeService, serve
 from tests.memory_meter import MemoryMeter
 from tests.wait import GIVE_UP, wait_until
-from trellis.admin.reading import LargeForms
+from trellis.admin.form_body import LargeForms
 from trellis.errors import Refused
 from trellis.settings import Settings
 

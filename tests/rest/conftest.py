@@ -8,7 +8,7 @@ import pytest
 
 from tests.api_fixtures import api, database, make_api, serve, service
 from trellis.core.catalogue import Catalogue
-from trellis.http.api import limits, windows
+from trellis.http.api import rate_limits, windows
 from trellis.rest.docs import reference
 from trellis.settings import Settings
 
@@ -55,6 +55,6 @@ class StoppedTime:
 def stopped_time(monkeypatch: pytest.MonkeyPatch) -> StoppedTime:
     """Time that stands still for the limits of requests."""
     stopped = StoppedTime()
-    monkeypatch.setattr(limits, "time", stopped)
+    monkeypatch.setattr(rate_limits, "time", stopped)
     monkeypatch.setattr(windows, "time", stopped)
     return stopped

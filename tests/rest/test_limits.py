@@ -19,8 +19,8 @@ from tests.fixture_types import MakeKey, Run
 from tests.held_port import held_port
 from tests.rest.conftest import StoppedTime
 from tests.wait import wait_until
-from trellis.http.api import limits, shared_windows
-from trellis.http.api.limits import Throttle
+from trellis.http.api import rate_limits, shared_windows
+from trellis.http.api.rate_limits import Throttle
 from trellis.http.api.shared_windows import SharedWindows
 
 BAD = "trl_00000000_000000000000000000000000000000000000000"
@@ -91,7 +91,7 @@ def test_a_clock_that_is_set_back_does_not_prolong_a_limit(
 def test_requests_while_throttled_do_not_make_it_longer(make_api: MakeApiClient, stopped_time: StoppedTime) -> None:
     api = make_api(bad_key_limit=1)
     assert bad(api, "203.0.113.9") == {401}
-    for _ in range(limits.WINDOW - 1):
+    for _ in range(rate_limits.WINDOW - 1):
         stopped_time.now += 1
         assert api.get(LIST, address="203.0.113.9").status_code == 429
     stopped_time.now += 1
@@ -106,7 +106,7 @@ def test_an_address_passes_again_when_its_throttle_is_over(stopped_time: Stopped
     stopped_time.now += 30
     assert [throttle.may_pass(f"203.0.113.{number}") for number in (7, 8, 9)] == [True, True, False]
     stopped_time.now += 30
-    monkeypatch.setattr(limits, "find_network", lambda _: pytest.fail("an address is looked at though none has to wait"))
+    monkeypatch.setattr(rate_limits, "find_network", lambda _: pytest.fail("an address is looked at though none has to wait"))
     assert throttle.may_pass("203.0.113.9")
     asyncio.run(throttle.admit_address("203.0.113.7"))
 

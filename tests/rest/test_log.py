@@ -97,7 +97,7 @@ def test_each_kind_of_request_leaves_a_row_whatever_came_of_it(
 def test_nothing_is_written_before_the_answer_and_everything_in_batches_after_it(
     api: ApiClient, gate: Gate, database: DatabaseState, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trellis.http.api.log._BATCH", 10)
+    monkeypatch.setattr("trellis.http.api.request_log._BATCH", 10)
     batches: list[int] = []
     write = requests.append
 

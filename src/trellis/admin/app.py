@@ -21,16 +21,16 @@ from starlette.routing import Route, compile_path
 from trellis.admin import PREFIX
 from trellis.admin.admins import show_kept_form
 from trellis.admin.allowed import Allowed
+from trellis.admin.form_body import LargeForms, read_form
 from trellis.admin.languages import choose_language, find_language, list_languages
 from trellis.admin.live import Watcher
 from trellis.admin.page import CONFIRM, FIRST_STEPS, LANGUAGE, SIGN_IN, Page, PageRequest
-from trellis.admin.reading import LargeForms, read_form
+from trellis.admin.rendering import View
 from trellis.admin.runner import PasswordNeeded, Runner, SignInNeeded
 from trellis.admin.sections import pages_of
 from trellis.admin.sessions import find_signed_in, is_equal, set_cookie
 from trellis.admin.static import Static
 from trellis.admin.submitted import CSRF, StaleForm, show_typed
-from trellis.admin.view import View
 from trellis.core.admins import generate_visitor_token, is_visitor_token
 from trellis.core.alarms import count_unread
 from trellis.core.gate import Gate

@@ -19,9 +19,9 @@ A new page is a function and one line in its module's PAGES:
         Page("POST", "/blogs/{id:int}", rename, section="blogs", needs=("blogs.update",)),
     )
 
-A new module's PAGES are listed in `admin/sections.py`, and a new section has an entry in the menu, in `admin/view.py`. Before a
-page runs, the panel has made sure that there is a session, unless the page is `open`, and that a POST came from this site and is no
-larger than the page allows. A POST whose token does not match runs as `request.stale`: its writes raise StaleForm.
+A new module's PAGES are listed in `admin/sections.py`, and a new section has an entry in the menu, in `admin/rendering.py`. Before
+a page runs, the panel has made sure that there is a session, unless the page is `open`, and that a POST came from this site and is
+no larger than the page allows. A POST whose token does not match runs as `request.stale`: its writes raise StaleForm.
 """
 
 import asyncio

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from trellis.core.batch_references import MOST_BYTES, REFERENCE, ReferenceResolver, is_reference
 from trellis.core.fields import (
     MAX_ID,
     Field,
@@ -22,7 +23,6 @@ from trellis.core.fields import (
     split_list,
 )
 from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Preparation, Progress, run_together
-from trellis.core.references import MOST_BYTES, REFERENCE, ReferenceResolver, is_reference
 from trellis.core.verbs import Body, Response, Verb
 from trellis.core.version import ANY_VERSION, find_own_version
 from trellis.errors import Refused, refuse_fault

@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from trellis.admin.page import FACTORS, PageRequest
-from trellis.admin.view import format_age
+from trellis.admin.rendering import format_age
 from trellis.core.fields import isolate
 from trellis.sentences import say, say_many
 

@@ -7,9 +7,9 @@ from urllib.parse import urlencode
 
 from trellis.admin import PREFIX
 from trellis.admin.page import PageRequest
+from trellis.admin.rendering import find_icon
 from trellis.admin.search.actions import Command, begins_action, build_actions
 from trellis.admin.times import Clock
-from trellis.admin.view import find_icon
 from trellis.core.actor import describe_actor
 from trellis.core.fields import isolate
 from trellis.core.search import FIND

@@ -1,6 +1,7 @@
 """Administrators: their operations, and what bypasses the gate: passwords, sessions, sign-in attempts, one-time links."""
 
 from trellis.core.admins import crud, identities, invitations
+from trellis.core.admins.appearance import THEMES, set_view
 from trellis.core.admins.crud import KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD
 from trellis.core.admins.first_run import (
     create_demo_administrator,
@@ -53,7 +54,6 @@ from trellis.core.admins.sign_on import (
     unseal_claims,
 )
 from trellis.core.admins.tokens import generate_visitor_token, is_open, is_visitor_token, make_link, open_until
-from trellis.core.admins.view import THEMES, set_view
 from trellis.core.operation import Operation
 
 __all__ = [

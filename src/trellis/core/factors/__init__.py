@@ -21,10 +21,10 @@ from trellis.core.factors.challenges import (
     mark_password,
 )
 from trellis.core.factors.crud import CODE, PASSKEY_NAME, operations
-from trellis.core.factors.keys import find_service_key, sign
 from trellis.core.factors.party import find_party
 from trellis.core.factors.passkeys import Owner, load
 from trellis.core.factors.proof import EVIDENCE, Evidence, check_evidence, has_factor, take_factor
+from trellis.core.factors.secret import find_service_key, sign
 
 __all__ = [
     "CODE",

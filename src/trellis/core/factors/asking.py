@@ -6,9 +6,9 @@ from typing import Final
 from trellis.core.factors import passkeys as webauthn
 from trellis.core.factors.challenges import is_pending, issue_pending, mark_password, was_pending
 from trellis.core.factors.codes import app_address
-from trellis.core.factors.keys import derive_secret, find_salt_prefix, find_service_key, format_secret, generate_salt, sign
 from trellis.core.factors.party import find_party
 from trellis.core.factors.proof import Evidence, check_evidence, find_last_use, has_factor
+from trellis.core.factors.secret import derive_secret, find_salt_prefix, find_service_key, format_secret, generate_salt, sign
 from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.sentences import say

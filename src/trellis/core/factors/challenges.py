@@ -12,7 +12,7 @@ import secrets
 from datetime import datetime, timedelta
 from typing import Final
 
-from trellis.core.factors.keys import sign
+from trellis.core.factors.secret import sign
 
 _CHALLENGE_HOLDS: Final = timedelta(minutes=5)
 _CLOCKS_DIFFER: Final = timedelta(minutes=1)  # by which the clocks of two machines may differ

@@ -7,7 +7,7 @@ import secrets
 from datetime import datetime
 from typing import Final
 
-from trellis.core.factors.keys import format_secret
+from trellis.core.factors.secret import format_secret
 
 _STEP: Final = 30  # seconds
 _DRIFT: Final = 1  # steps by which the clock of a telephone may differ

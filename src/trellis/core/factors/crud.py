@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from trellis.core.factors.challenges import encode
 from trellis.core.factors.codes import find_time_step, generate_recovery_codes, hash_recovery_code
-from trellis.core.factors.keys import SecretUnavailable, derive_secret
 from trellis.core.factors.party import find_party
 from trellis.core.factors.passkeys import verify_creation
 from trellis.core.factors.proof import LONGEST_ANSWER, has_factor
+from trellis.core.factors.secret import SecretUnavailable, derive_secret
 from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, require_found
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused, refuse_fault

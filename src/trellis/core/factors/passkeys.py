@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import orjson
 
 from trellis.core.factors.challenges import decode, encode, is_live_challenge, is_spent, issue_challenge
-from trellis.core.factors.keys import find_service_key, sign
 from trellis.core.factors.party import Party
+from trellis.core.factors.secret import find_service_key, sign
 from trellis.store.engine import Transaction
 from trellis.store.factors import Passkey, passkeys
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
 from trellis.core.factors.codes import find_time_step, hash_recovery_code
-from trellis.core.factors.keys import SecretUnavailable, derive_secret
 from trellis.core.factors.party import find_party
 from trellis.core.factors.passkeys import verify_use
+from trellis.core.factors.secret import SecretUnavailable, derive_secret
 from trellis.core.fields import Field, Text
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Environment

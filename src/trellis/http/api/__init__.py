@@ -5,9 +5,8 @@ from trellis.http.api.calls import build_call, encode_written, may_be_larger, re
 from trellis.http.api.counts import BOUNDS, RequestCounts
 from trellis.http.api.headers import is_not_modified
 from trellis.http.api.identify import extract_key
-from trellis.http.api.limits import Allowance
-from trellis.http.api.log import RequestLog
 from trellis.http.api.options import refuse_method, respond_to_options, respond_to_preflight
+from trellis.http.api.rate_limits import Allowance
 from trellis.http.api.request import (
     PAGE,
     PAGE_REFUSAL,
@@ -17,6 +16,7 @@ from trellis.http.api.request import (
     Headers,
     build_headers,
 )
+from trellis.http.api.request_log import RequestLog
 from trellis.http.api.service import Service, require_bearer
 
 __all__ = [

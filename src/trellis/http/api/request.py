@@ -7,7 +7,7 @@ from typing import Final
 from trellis.core.dialect import TRELLIS
 from trellis.core.keys import Bearer
 from trellis.core.networks import find_network
-from trellis.http.api.limits import Allowance
+from trellis.http.api.rate_limits import Allowance
 from trellis.http.asgi import Receive
 from trellis.http.json_body import find_pretty
 from trellis.http.policy import NO_SNIFFING, POLICY

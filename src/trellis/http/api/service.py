@@ -20,9 +20,9 @@ from trellis.http.api.counts import RequestCounts
 from trellis.http.api.event_loop import CompletionQueue, OncePerTick
 from trellis.http.api.headers import accept_request_id, generate_request_ids
 from trellis.http.api.identify import extract_key, refuse_key_in_url
-from trellis.http.api.limits import Allowance, Throttle
-from trellis.http.api.log import RequestLog
+from trellis.http.api.rate_limits import Allowance, Throttle
 from trellis.http.api.request import REQUEST, ApiRequest, ApiResponse, build_headers
+from trellis.http.api.request_log import RequestLog
 from trellis.http.api.waiting import WaitingRequests
 from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.large import LARGE, LargeRequests, run_by_size

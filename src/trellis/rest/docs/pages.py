@@ -9,11 +9,11 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.paging import MOST_PER_PAGE, PER_PAGE
 from trellis.http.design import TEMPLATES as SHARED
 from trellis.http.routes import REFERENCE, find_in_reference
+from trellis.rest.docs.contents import aliases, all_errors, prose, section_names, sections, showcase
 from trellis.rest.docs.dialects import show_dialects
 from trellis.rest.docs.responses import HEADERS, STATUS_TEXT
 from trellis.rest.docs.samples import KEY, coloured
 from trellis.rest.docs.types import in_words
-from trellis.rest.docs.view import aliases, all_errors, prose, section_names, sections, showcase
 from trellis.settings import Settings
 
 if TYPE_CHECKING:

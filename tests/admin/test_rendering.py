@@ -11,8 +11,8 @@ from tests.admin.conftest import Visitor, page_text
 from tests.community import Community
 from tests.fixture_types import Run
 from trellis.admin.chart import build_chart
+from trellis.admin.rendering import build_menu, format_age
 from trellis.admin.sections import pages_of
-from trellis.admin.view import build_menu, format_age
 from trellis.compose import catalogue_of
 from trellis.core.fields import format_timestamp
 from trellis.kinds import KINDS

@@ -46,6 +46,13 @@ def test_no_name_is_coined(word: str) -> None:
     assert [path.as_posix() for path, text in MODULES.items() if coined.search(text)] == []
 
 
+def test_no_two_classes_have_the_same_name() -> None:
+    """One word, one concept: a second class of a name is the same thing and belongs together, or it is called what it is."""
+    defined = [(name, path.as_posix()) for path, text in MODULES.items() for name in re.findall(r"(?m)^class ([A-Z]\w*)", text)]
+    counts = Counter(name for name, _ in defined)
+    assert [(name, path) for name, path in sorted(defined) if counts[name] > 1] == []
+
+
 def test_nothing_waits_by_what_swallows_its_own_end() -> None:
     """asyncio.wait_for of Python 3.11 passes over a cancellation that comes as its future ends: a loop around it never does."""
     assert [path.name for path in PACKAGE.rglob("*.py") if "asyncio.wait_for(" in path.read_text()] == []

@@ -14,7 +14,7 @@ from rich.text import Text
 _FRAME: Final = 0.1  # seconds between updates of the bar
 
 
-class CommandProgress(Protocol):
+class DrawnProgress(Protocol):
     """How much is done and the total, or None before anything is known. As a text, it says so."""
 
     since: float
@@ -36,7 +36,7 @@ def draw_table(columns: Iterable[str], rows: Iterable[Iterable[str]], colours: S
     Console(highlight=False).print(table)
 
 
-def draw_progress(what: str, progress: CommandProgress, over: threading.Event) -> None:
+def draw_progress(what: str, progress: DrawnProgress, over: threading.Event) -> None:
     """Show a bar on stderr until `over` is set. Before it is known how much is done, the bar pulses."""
     columns = (
         bars.TextColumn("{task.description}"),

@@ -43,7 +43,7 @@ Bodies = Sequence[tuple[Record, Mapping[str, Any]]]  # nodes, each with the body
 
 
 @dataclass(frozen=True, slots=True)
-class BatchStep:
+class RecordStep:
     """One operation of a batch, with the record on which it runs as it is before the batch."""
 
     operation: str
@@ -107,7 +107,7 @@ class BatchPlan:
     the dry run.
     """
 
-    steps: tuple[BatchStep, ...]
+    steps: tuple[RecordStep, ...]
     rows: tuple[Any, ...]
     count: int
     with_them: int
@@ -127,7 +127,7 @@ class BatchPlan:
         return self.count + self.with_them
 
 
-def _serialize_steps(steps: Sequence[BatchStep]) -> dict[str, Any]:
+def _serialize_steps(steps: Sequence[RecordStep]) -> dict[str, Any]:
     """Serialise steps as a batch accepts them. Records that are moved are read at the end, when the others are in their places."""
     moved = [{"operation": f"{step.operation.partition('.')[0]}.get", "id": step.record["id"]} for step in steps if step.moves]
     return {"operations": [*(step.serialize() for step in steps), *moved]}
@@ -143,7 +143,7 @@ async def plan_batch(
     require_few(kind, len(bodies))
     if not bodies:
         return BatchPlan((), (), 0, 0, "")
-    steps = [BatchStep(kind.operation(verb), record, body) for record, body in bodies]
+    steps = [RecordStep(kind.operation(verb), record, body) for record, body in bodies]
     results = (await request.dry_run(BATCH, _serialize_steps(steps)))["results"]
     plan = await asyncio.to_thread(_build_plan, kind, steps, results, groups, seen)
     require_few(kind, plan.all_count)
@@ -155,9 +155,9 @@ async def plan_batch(
     return replace(plan, check=check)
 
 
-def _build_plan(kind: NodeKind, steps: Sequence[BatchStep], results: Sequence[Record], groups: GroupNames, seen: str) -> BatchPlan:
+def _build_plan(kind: NodeKind, steps: Sequence[RecordStep], results: Sequence[Record], groups: GroupNames, seen: str) -> BatchPlan:
     rows: dict[Changes, list[tuple[str, str]]] = {}
-    needed: list[BatchStep] = []
+    needed: list[RecordStep] = []
     told: list[Any] = [seen]
     with_them = count = 0
     moved = iter(results[len(steps) :])
@@ -194,12 +194,12 @@ def tell_limit(kind: NodeKind) -> Sentence:
     )
 
 
-def _describe(kind: NodeKind, step: BatchStep, result: Record, groups: GroupNames) -> tuple[Changes, int]:
+def _describe(kind: NodeKind, step: RecordStep, result: Record, groups: GroupNames) -> tuple[Changes, int]:
     """Return the differences that a step makes, and how many other nodes are deleted with it."""
     return _DESCRIPTIONS.get(step.operation.rpartition(".")[2], _describe_update)(kind, step, result, groups)
 
 
-def _describe_delete(_kind: NodeKind, _step: BatchStep, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
+def _describe_delete(_kind: NodeKind, _step: RecordStep, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
     below = int(result["deleted"]["count"]) - 1
     changed = int(result["changed"]["count"])
     told = say("with {below:,} below it", below=below) if below else say("deleted")
@@ -213,11 +213,11 @@ def _describe_delete(_kind: NodeKind, _step: BatchStep, result: Record, _groups:
     return ((say("Delete"), told),), below
 
 
-def _describe_copy(_kind: NodeKind, _step: BatchStep, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
+def _describe_copy(_kind: NodeKind, _step: RecordStep, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
     return ((say("Copy"), say("as {path}", path=isolate(str(result.get("path", result["name"]))))),), 0
 
 
-def _describe_update(kind: NodeKind, step: BatchStep, result: Record, groups: GroupNames) -> tuple[Changes, int]:
+def _describe_update(kind: NodeKind, step: RecordStep, result: Record, groups: GroupNames) -> tuple[Changes, int]:
     before = step.record
     changes = list(compare_permissions(kind, before, result, groups))
     old, new = str(before.get("path", before["name"])), str(result.get("path", result["name"]))
@@ -234,7 +234,7 @@ def _describe_update(kind: NodeKind, step: BatchStep, result: Record, groups: Gr
     return tuple(changes), 0
 
 
-_DESCRIPTIONS: Final[Mapping[str, Callable[[NodeKind, BatchStep, Record, GroupNames], tuple[Changes, int]]]] = {
+_DESCRIPTIONS: Final[Mapping[str, Callable[[NodeKind, RecordStep, Record, GroupNames], tuple[Changes, int]]]] = {
     "delete": _describe_delete,
     "copy": _describe_copy,
 }

@@ -9,7 +9,7 @@ from uvicorn.protocols.http.flow_control import FlowControl
 RATE: Final = 10_240  # bytes per second at which a body must arrive, and an answer be read, on average
 
 
-class Expected(Enum):
+class Phase(Enum):
     """What is expected next on a connection."""
 
     REQUEST = auto()

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from trellis.cli.limits.connections import Connections
 from trellis.cli.limits.limits import Limits
-from trellis.cli.limits.pacing import Expected, Flow, Patience
+from trellis.cli.limits.pacing import Flow, Patience, Phase
 from trellis.cli.limits.ready import ReadyRequests
 from trellis.core.keys import redact_path
 from trellis.core.networks import write_plain
@@ -64,7 +64,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._ready = ready
         self._connections = self._public = public
         self._ports = ports
-        self._step = Expected.REQUEST
+        self._phase = Phase.REQUEST
         self._until: float | None = None
         self._head = 0  # bytes of the head, or since the last part of the body, as far as they have come in pieces of their own
         self._unparsed = bytearray()  # what has arrived behind requests that wait
@@ -115,11 +115,11 @@ class LimitedProtocol(HttpToolsProtocol):
         cycle: Any = self.cycle
         if self._is_answering():
             cycle.keep_alive = False
-        elif self._step is Expected.REQUEST:
+        elif self._phase is Phase.REQUEST:
             self.loop.call_later(_LAST if cycle is None else 0, self._close_if_idle)
 
     def _close_if_idle(self) -> None:
-        if self._step is Expected.REQUEST and not self._is_answering():
+        if self._phase is Phase.REQUEST and not self._is_answering():
             self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -142,7 +142,7 @@ class LimitedProtocol(HttpToolsProtocol):
         while unparsed and not (self.pipeline or self._refused):
             piece = bytes(unparsed[:_PIECE])
             del unparsed[:_PIECE]
-            if self._step is Expected.REQUEST and piece.strip(b"\r\n"):  # empty lines before a request are nothing (RFC 9112, 2.2)
+            if self._phase is Phase.REQUEST and piece.strip(b"\r\n"):  # empty lines before a request are nothing (RFC 9112, 2.2)
                 self._begin()
             self._head += len(piece)
             while piece:
@@ -181,7 +181,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return line + kept + b"\r\n"
 
     def on_message_begin(self) -> None:
-        if self._step is not Expected.HEAD:  # it follows another request in the same piece
+        if self._phase is not Phase.HEAD:  # it follows another request in the same piece
             self._begin()
         super().on_message_begin()
 
@@ -204,7 +204,7 @@ class LimitedProtocol(HttpToolsProtocol):
             super().on_headers_complete()
             if self._connections.ending:
                 self.cycle.keep_alive = False
-        self._step, self._until = Expected.BODY, None
+        self._phase, self._until = Phase.BODY, None
         self._body_patience.renew()
         self.headers = []  # what follows are trailers, which must not count as headers (RFC 9110, 6.5.1)
 
@@ -220,9 +220,9 @@ class LimitedProtocol(HttpToolsProtocol):
             return
         if self._response is not None:
             self._respond(self._response)
-            self._step = Expected.REQUEST
+            self._phase = Phase.REQUEST
             return
-        self._step = Expected.REQUEST
+        self._phase = Phase.REQUEST
         super().on_message_complete()
         if self._writes and self._is_answering():
             self._is_counted = True
@@ -293,13 +293,13 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _refuse_large(self) -> None:
         """Refuse a head of more than HEAD bytes, or that many bytes of trailers and other data between the parts of a body."""
-        if not self._refused and self._step is not Expected.REQUEST:
-            follows = self._is_answering() if self._step is Expected.HEAD else self._has_begun_to_answer()
+        if not self._refused and self._phase is not Phase.REQUEST:
+            follows = self._is_answering() if self._phase is Phase.HEAD else self._has_begun_to_answer()
             self._refuse(ServerRefusal.LARGE_HEAD, after_another=follows)
 
     def _begin(self) -> None:
         """Expect the head of a request, whose first byte has arrived."""
-        self._step, self._head = Expected.HEAD, 0
+        self._phase, self._head = Phase.HEAD, 0
         if self._until is None or self.cycle is not None:  # the time for the first head began when the connection was made
             self._until = self.loop.time() + self._limits.head
 
@@ -316,10 +316,10 @@ class LimitedProtocol(HttpToolsProtocol):
         elif self._refused:
             return
         elif self.flow.read_paused:  # it is the service that does not read
-            self._until = now + self._limits.head if self._step is Expected.HEAD else None
-        elif self._step is Expected.BODY:
+            self._until = now + self._limits.head if self._phase is Phase.HEAD else None
+        elif self._phase is Phase.BODY:
             self._check_body(passed)
-        elif self._step is Expected.REQUEST and self._is_answering():
+        elif self._phase is Phase.REQUEST and self._is_answering():
             self._until = None
         elif self._until is None:
             self._until = now + self._limits.idle
@@ -349,7 +349,7 @@ class LimitedProtocol(HttpToolsProtocol):
         """Close a connection on which no request, or no complete head, has arrived in time."""
         if self._is_answering():  # an earlier request
             self._end_after_answer()
-        elif self._step is Expected.HEAD:
+        elif self._phase is Phase.HEAD:
             self._refuse(ServerRefusal.SLOW_HEAD)
         else:
             self.transport.close()
@@ -379,11 +379,11 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _refuse_malformed(self) -> None:
         """Answer bytes that are not HTTP. If they follow a request that is still being answered, only its answer is sent."""
-        if self._step is Expected.HEAD and self._is_answering():
+        if self._phase is Phase.HEAD and self._is_answering():
             self._end_after_answer()
             self._hooks.refused[ServerRefusal.MALFORMED] += 1
         else:
-            self._refuse(ServerRefusal.MALFORMED, after_another=self._step is Expected.BODY and self._has_begun_to_answer())
+            self._refuse(ServerRefusal.MALFORMED, after_another=self._phase is Phase.BODY and self._has_begun_to_answer())
 
     def _record(self, refusal: ServerRefusal, request_id: str = "") -> str:
         """Count an answer in the application's place, and log it, alone or with the request under way. Return the request's id."""
@@ -394,6 +394,6 @@ class LimitedProtocol(HttpToolsProtocol):
             scope[SERVER_STATUS] = status.value
             return scope[REQUEST].request_id if REQUEST in scope else request_id
         if self._limits.logs:
-            url = getattr(self, "url", b"").partition(b"?")[0] if self._step is not Expected.REQUEST else b""
+            url = getattr(self, "url", b"").partition(b"?")[0] if self._phase is not Phase.REQUEST else b""
             log_refused(status.value, redact_path(url.decode("latin-1")), self._address, request_id)
         return request_id

@@ -9,7 +9,7 @@ from trellis.core.factors.codes import find_time_step, generate_recovery_codes, 
 from trellis.core.factors.party import find_party
 from trellis.core.factors.passkeys import verify_creation
 from trellis.core.factors.proof import LONGEST_ANSWER, has_factor
-from trellis.core.factors.secret import SecretUnavailable, derive_secret
+from trellis.core.factors.secret import AppSecretUnavailable, derive_secret
 from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, require_found
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.errors import Refused, refuse_fault
@@ -131,7 +131,7 @@ def _serialize(passkey: Passkey) -> dict[str, Any]:
 def _is_usable(context: Context, app: Authenticator) -> bool:
     try:
         derive_secret(context.tx, app.admin_id, app.salt, context.environment.second_factors.key)
-    except SecretUnavailable:
+    except AppSecretUnavailable:
         return False
     return True
 
@@ -193,7 +193,7 @@ def _set_authenticator(context: Context) -> Outcome:
         return Outcome({"recoveryCodes": []}, happened=False)  # the form was sent twice
     try:
         secret = derive_secret(context.tx, admin.id, given.get("salt"), context.environment.second_factors.key)
-    except SecretUnavailable:
+    except AppSecretUnavailable:
         raise Refused("WRONG_SECOND_FACTOR", say("The page was open for too long. Open it again, and scan the new code.")) from None
     step = find_time_step(secret, given.get("code"), context.now, 0)
     if step is None:

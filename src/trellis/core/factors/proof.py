@@ -8,7 +8,7 @@ from typing import Final, Self
 from trellis.core.factors.codes import find_time_step, hash_recovery_code
 from trellis.core.factors.party import find_party
 from trellis.core.factors.passkeys import verify_use
-from trellis.core.factors.secret import SecretUnavailable, derive_secret
+from trellis.core.factors.secret import AppSecretUnavailable, derive_secret
 from trellis.core.fields import Field, Text
 from trellis.core.gate import Gate
 from trellis.core.operation import Context, Environment
@@ -108,7 +108,7 @@ def _find_step(
     """Return the time step after `after` that a code from an app belongs to; None if there is none, or codes cannot be checked."""
     try:
         secret = derive_secret(tx, app.admin_id, app.salt, environment.second_factors.key)
-    except SecretUnavailable:
+    except AppSecretUnavailable:
         log.warning("Codes from apps cannot be checked: TRELLIS_SECOND_FACTOR_KEY is not the one that the apps were set up with.")
         return None
     return find_time_step(secret, evidence.code, now, after)

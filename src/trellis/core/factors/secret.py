@@ -18,7 +18,7 @@ _OWN: Final = "service"
 _OPERATORS: Final = "operator"
 
 
-class SecretUnavailable(Exception):
+class AppSecretUnavailable(Exception):
     """A secret was derived with an operator's key that is no longer set, or is not the one that is set now."""
 
 
@@ -44,11 +44,11 @@ def find_salt_prefix(operators: str | None) -> str:
 
 
 def derive_secret(tx: Transaction, admin: int, salt: str, operators: str | None) -> bytes:
-    """Return the secret of an administrator's app. Raises SecretUnavailable."""
+    """Return the secret of an administrator's app. Raises AppSecretUnavailable."""
     key, (form, *rest) = find_service_key(tx), salt.split(":")
     if form == _OPERATORS:
         if operators is None or not rest or not hmac.compare_digest(rest[0].encode("utf-8", "replace"), _mark(operators).encode()):
-            raise SecretUnavailable
+            raise AppSecretUnavailable
         key = sign(key, "operator", operators)
     return sign(key, "app", str(admin), salt)[:_SECRET_SIZE]
 

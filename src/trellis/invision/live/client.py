@@ -13,7 +13,7 @@ import orjson
 from trellis.core.fields import quote
 from trellis.invision.answers import Parser, ReadingFailed
 from trellis.invision.live.address import find_origin
-from trellis.invision.live.connection import Answer, Connection, Unreachable, tell_seconds
+from trellis.invision.live.connection import Answer, LiveConnection, Unreachable, tell_seconds
 from trellis.retry_after import parse_retry_after
 
 _LONGEST_PAUSE: Final = 15 * 60.0
@@ -84,7 +84,7 @@ class Client:
         self._due = 0.0
         self._form: str | None = None
         self._parser = Parser()
-        self._connection = Connection(url, key, timeout)
+        self._connection = LiveConnection(url, key, timeout)
 
     def close(self) -> None:
         """Close the connections."""

@@ -38,7 +38,7 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Connection:
+class LiveConnection:
     """Sends requests with the key. `timeout` is in seconds without a byte.
 
     Raises ReadingFailed if the environment names a proxy or certificates that cannot be used.

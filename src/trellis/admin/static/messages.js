@@ -1,6 +1,9 @@
 // Shows what happened at the foot of the window, with buttons such as Undo and Try again, and announces it to screen readers.
+import { whenReleased } from "./pressing.js";
+
 const BRIEFLY = 5_000; // ms
 const LONG = 12_000; // ms, for messages with buttons and for errors
+const APART = 8; // px between the message and what it would cover
 const LATER = 50; // ms: screen readers announce what is added to a live region, not its first content
 let box = null;
 let words;
@@ -51,7 +54,23 @@ function build() {
   acts = document.createElement("span");
   acts.className = "row";
   made.append(words, acts);
+  new ResizeObserver(makeRoom).observe(made); // also when it is hidden: it has no height then
+  document.addEventListener("focusin", () => requestAnimationFrame(() => whenReleased(uncover))); // after the browser has scrolled to it
   return made;
+}
+
+// Lets the last line of the page be scrolled above the message, too.
+function makeRoom() {
+  document.documentElement.style.setProperty("--said", `${box.offsetHeight}px`);
+  uncover();
+}
+
+// Scrolls so that the message does not cover what has the focus, or not the beginning of what is too high to be seen as a whole.
+function uncover() {
+  const { top, bottom } = document.activeElement.getBoundingClientRect();
+  const message = box.getBoundingClientRect();
+  const by = Math.min(bottom - message.top + APART, top - APART);
+  if (by > 0 && bottom > message.top && top < message.bottom && !box.contains(document.activeElement)) scrollBy(0, by);
 }
 
 function button(label, act) {

@@ -29,6 +29,7 @@ class Judge(HTMLParser):
         self.faults: list[str] = []
         self._open: list[str] = []
         self._ids: set[str] = set()
+        self._marks: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         names = [name for name, _ in attrs]
@@ -36,6 +37,9 @@ class Judge(HTMLParser):
         if (id := dict(attrs).get("id")) is not None:
             self.faults += [f"two have the id {id}"] if id in self._ids else []
             self._ids.add(id)
+        self._marks |= {name for name in names if name.startswith("data-")} | {
+            f"role={role}" for role in [dict(attrs).get("role")] if role
+        }
         if not OWN & set(self._open):
             self._judge(tag)
         if tag not in VOID:
@@ -68,6 +72,8 @@ class Judge(HTMLParser):
     def close(self) -> None:
         super().close()
         self.faults += [f"<{tag}> is not closed" for tag in self._open]
+        if {"data-typed", "role=alert"} <= self._marks and "data-focus" not in self._marks:
+            self.faults.append("what is wrong with a form that was sent does not get the focus")
 
 
 def judge(page: str) -> list[str]:
@@ -89,6 +95,7 @@ def judge(page: str) -> list[str]:
         "<form><div><form></form></div></form>",
         '<p class="a" class="b"></p>',
         "<div/>",
+        "<main data-typed><p role=alert></p></main>",
     ],
 )
 def test_what_is_unsound_is_found(unsound: str) -> None:

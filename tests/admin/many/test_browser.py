@@ -141,6 +141,7 @@ def test_rows_are_chosen_by_mouse_and_keyboard(panel: OpenPanel, community: Comm
     page.get_by_role("radio", name="News").check()
     page.get_by_role("button", name="Show what would change").last.click()
     expect(page.get_by_text("Help → News > Help")).to_be_visible()
+    expect(page.get_by_role("heading", name="2 forums would change")).to_be_focused()
     page.get_by_role("button", name="Move 2 forums").click()
     expect(page.locator(".flash")).to_contain_text("2 forums have moved.")
     assert _top(run) == ["News", "Staff"]

@@ -285,7 +285,8 @@ def test_what_a_key_did_since_a_time_is_told_and_undone(
     page = admin.get("/keys/1/undo?since=2026-01-31T10:00")
     assert "Forums Create a forum 1" in page_text(page)
     assert "Undo 1 event" in page_text(page)
-    assert find_form(page, "/keys/1/undo")["since"] == "2026-01-31T10:00"
+    assert find_form(page, "/undo#plan")["since"] == "2026-01-31T10:00"
+    assert 'id="plan" tabindex="-1"' in page.text  # what the form leads to
     assert events() == before
     response = _press(admin, page)
     assert (response.status_code, response.headers["location"]) == (303, "/admin/keys/1")

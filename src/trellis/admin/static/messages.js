@@ -36,11 +36,12 @@ function hideAfter(time) {
   hiding = setTimeout(() => (box.matches(":hover, :focus-within") ? hideAfter(BRIEFLY) : hide()), time);
 }
 
-// Announces the message that the last page has left, too. It is there when the page loads, so screen readers do not announce it.
+// Announces the message that the last page has left, too, and what is wrong on a page on the way in, where a field has the focus. They
+// are there when the page loads, so screen readers do not announce them.
 // Replacing only its text is enough, and leaves its links alone, which may have the focus or be pressed at this moment.
 export function announceFlash() {
-  for (const { firstChild: text } of document.querySelectorAll(".flash p")) {
-    setTimeout(() => text.replaceWith(text.cloneNode()), 3 * LATER);
+  for (const { firstChild: text } of document.querySelectorAll(".flash p, .bare .notice[role] p")) {
+    setTimeout(() => text.replaceWith(text.cloneNode(true)), 3 * LATER);
   }
 }
 

@@ -387,3 +387,20 @@ def test_an_app_that_is_set_up_twice_by_one_form_is_set_up_and_no_code_is_wrong(
     assert (first.status_code, second.status_code) == (200, 303)
     assert len(events()) == before + 1
     assert "if you have not seen your recovery codes, generate new ones" in page_text(admin.get(FACTORS))
+
+
+def test_a_passkey_that_is_added_twice_by_one_form_is_added_and_not_called_known(
+    admin: Visitor, gate: Gate, mira: int, events: Events
+) -> None:
+    object.__setattr__(gate.environment, "public_url", "https://panel.example")
+    admin.get(f"{FACTORS}/passkeys/new")
+    device = PasskeyDevice("https://panel.example", "panel.example")
+    made = device.create(options_of_new_passkey(gate, Owner(mira, "Mira Holm", LOGIN), admin.csrf))
+    before = len(events())
+    first, second = (admin.post(f"{FACTORS}/passkeys/new", {"name": "Key", "passkey": made}) for _ in range(2))
+    assert (first.status_code, second.status_code) == (200, 303)
+    assert len(events()) == before + 1
+    told = page_text(admin.get(FACTORS))
+    assert "Key was added. The form was sent twice: if you have not seen your recovery codes, generate new ones." in told.replace(
+        "\u2068", ""
+    ).replace("\u2069", "")

@@ -44,6 +44,12 @@ async def add(request: PageRequest) -> Response:
         added = await request.perform("admins.add_passkey", {**form.raw(), **answer}, me.id)
     except Refused as refused:
         return await new(request, form.add_refusal(refused))
+    if added.event is None:
+        added_before = say(
+            "The passkey {name} was added. The form was sent twice: if you have not seen your recovery codes, generate new ones.",
+            name=isolate(added.value["name"]),
+        )
+        return request.redirect(FACTORS, added_before, "note")
     ended = "" if me.has_factor else say(" You are signed out everywhere else.")
     return conclude(
         request,

@@ -148,7 +148,9 @@ def _add_passkey(context: Context) -> Outcome:
     if made is None:
         raise Refused("WRONG_SECOND_FACTOR", say("The passkey could not be read, or the page was open for too long. Try again."))
     credential = encode(made.credential_id)
-    if passkeys.find_by_credential(context.tx, credential):
+    if known := passkeys.find_by_credential(context.tx, credential):
+        if known.admin_id == admin.id:
+            return Outcome({"name": known.name, "recoveryCodes": []}, happened=False)  # the form was sent twice
         raise Refused("WRONG_SECOND_FACTOR", say("This passkey has already been added."))
     is_first = not has_factor(context.tx, admin.id)
     passkeys.insert(

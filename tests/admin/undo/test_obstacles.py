@@ -97,6 +97,7 @@ def test_what_is_undone_leads_to_what_undid_it(admin: Visitor, community: Commun
     for response, status in ((admin.post(f"/events/{seq}/undo", drawn), 409), (admin.get(f"/events/{seq}/undo"), 200)):
         assert response.status_code == status
         assert f"Already undone Undone by event {by}." in page_text(response)
+        assert ("data-focus" in response.text) == (status == 409)  # what answers the button has the focus
         assert f'href="/admin/events/{by}"' in response.text
     page = admin.get(f"/events/{seq}")
     assert f"Undone by event {by}" in page_text(page)

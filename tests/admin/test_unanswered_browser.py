@@ -146,6 +146,13 @@ def test_a_delete_in_a_dialog_says_so_too(page: Page, proxy: _Proxy, community: 
     page.get_by_role("dialog").get_by_role("button", name="Send again").click()
     expect(page.locator("main")).to_contain_text("Wiki was deleted.")
     assert community.wiki not in {one["id"] for one in run("forums.list")["results"]}
+    page.get_by_role("link", name="Delete Help…").click()
+    proxy.fault = "cut"
+    page.get_by_role("dialog").get_by_role("button", name="Delete Help").click(no_wait_after=True)
+    expect(page.get_by_role("status").filter(has_text=_LOST)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("button", name="Send again")).to_have_count(0)  # it would send nothing
+    expect(page.locator("[data-message]")).to_be_hidden()
 
 
 def test_nobody_is_told_that_they_are_signed_out_before_they_are(page: Page, proxy: _Proxy) -> None:

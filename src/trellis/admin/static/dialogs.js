@@ -2,6 +2,7 @@
 // Without scripts, or if the answer is another page, the link leads to the page itself.
 import { t } from "./language.js";
 import { fields } from "./fields.js";
+import { hide } from "./messages.js";
 import { askPage, attempt } from "./requests.js";
 import { isEdited } from "./unsaved.js";
 
@@ -51,6 +52,7 @@ function show(link, main) {
   dialog.addEventListener("close", () => {
     const message = dialog.querySelector("[data-message]");
     if (message) document.body.append(message);
+    if (message?.querySelector("button")) hide(); // it would send again what is closed now
     dialog.remove();
     link.focus();
   });

@@ -6,6 +6,7 @@ one closes the file, the other loses its locks, and a WAL in use may be deleted 
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final, NamedTuple
@@ -113,6 +114,19 @@ def find_file(connection: Any) -> str:
     # As bytes, since the names of folders need not be UTF-8.
     (name,) = connection.execute("SELECT CAST(file AS BLOB) FROM pragma_database_list WHERE name = 'main'").fetchone()
     return os.fsdecode(name)
+
+
+def use_temporary_files(connection: Any) -> None:
+    """Let a connection use files for temporary data beyond a certain size: beside the database, or where SQLITE_TMPDIR says.
+
+    By itself SQLite would take /var/tmp or another folder of the system, which may be full or read-only.
+    """
+    connection.execute("PRAGMA temp_store=FILE")
+    if not os.environ.get("SQLITE_TMPDIR"):
+        folder = str(Path(find_file(connection)).parent).replace("'", "''")
+        # The name need not be UTF-8. And if the folder cannot be written to, nor can the database, which the next write reports.
+        with suppress(UnicodeEncodeError, *FAILURES):
+            connection.execute(f"PRAGMA temp_store_directory='{folder}'")
 
 
 def call_often(connection: Any, function: Callable[[], None]) -> None:

@@ -186,6 +186,27 @@ def test_a_full_disk_is_told_of_a_write_that_can_be_undone_in_part(gate: Gate, w
     assert create(gate, "There is room")
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="Linux lists open files without a name there")
+def test_the_temporary_files_of_a_large_write_are_beside_the_database(gate: Gate, file: Path) -> None:
+    """Another folder, such as /var/tmp, may be on a full disk, or read-only as in a container."""
+
+    def list_nameless_files() -> set[str]:
+        opened = [str(link.readlink()) for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        return {name for name in opened if name.endswith(" (deleted)")}
+
+    def write_much(tx: Any) -> set[str]:
+        before = list_nameless_files()
+        with tx.savepoint():
+            for number in range(100):
+                tx.raw.execute("INSERT INTO counters (name, last, total) VALUES (?, 0, 0)", (f"{number} {'x' * 3000}",))
+            with tx.savepoint():
+                tx.raw.execute("UPDATE counters SET total = total + 1, name = 'y' || name")
+                return list_nameless_files() - before
+
+    folders = {Path(name).parent for name in gate.store.write(write_much).result()}
+    assert folders == {Path(os.path.realpath(file)).parent}
+
+
 def test_a_full_disk_is_told_and_writes_go_on_when_there_is_room(gate: Gate) -> None:
     pages = []
 

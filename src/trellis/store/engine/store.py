@@ -226,7 +226,7 @@ class Store:
             # In memory, SQLite keeps what it needs to roll a savepoint back as a list, which each statement walks from the
             # beginning: ten thousand changes in one transaction would take a hundred times as long as a thousand. With this pragma
             # it goes to a file beyond a certain size.
-            tx.raw.execute("PRAGMA temp_store=FILE")
+            sqlite.use_temporary_files(tx.raw)
             tx.check_file()  # now: a file that has been replaced by the first commit would be taken for the one that is open
         else:
             tx.raw.prepare_for_writes(limit := self.settings.database_write_timeout, limit + self.settings.job_timeout)

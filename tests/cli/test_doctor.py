@@ -23,7 +23,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.settings import Settings
-from trellis.store import last_runs, tables
+from trellis.store import last_runs, sqlite, tables
 from trellis.store.admins import administrators
 from trellis.store.engine import Store, Transaction
 from trellis.store.figures import Figures, read_figures
@@ -75,6 +75,17 @@ def test_a_server_that_accepts_no_writes_is_named(settings: Settings, cli: Trell
     assert refused.exit_code == 1
     assert refused.stderr.startswith("The database '")
     assert refused.stderr.endswith(" accepts no writes: its server is a standby, or was set to read-only.\n")
+
+
+@on_sqlite
+def test_a_file_that_cannot_be_written_to_is_named(look: Look, open_store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its file system may have become read-only, while its mode says that it can be written to."""
+    open_store.try_to_write().result()  # so that there is a WAL, which could not be created later
+    monkeypatch.setattr(sqlite._library, "SQLITE_OPEN_READWRITE", sqlite._library.SQLITE_OPEN_READONLY)
+    found = look()
+    assert (found["database"]["state"], "cannot be written to" in found["database"]["told"]) == ("wrong", True)
+    assert "whether the file system has become read-only" in found["database"]["told"]
+    assert found["clock"]["state"] == "good", "the rest is looked at all the same"
 
 
 def test_a_clock_that_is_behind_the_newest_row_is_named_by_it_and_at_the_start(

@@ -201,15 +201,16 @@ class Meaning(NamedTuple):
 
 
 _DISK_FULL: Final = Meaning("cannot grow: the disk is full", "Free some space; nothing has to be restarted.")
+_OR_READ_ONLY: Final = "and whether the file system has become read-only"
 _MEANINGS: Final[Mapping[int, Meaning]] = {
-    3: Meaning("cannot be opened", "Check who may read and write it."),
+    3: Meaning("cannot be opened", f"Check who may read and write it, {_OR_READ_ONLY}."),
     5: Meaning("is locked by another program for longer than TRELLIS_BUSY_TIMEOUT", "Try again.", is_fault=False),
     6: Meaning("is locked by another program for longer than TRELLIS_BUSY_TIMEOUT", "Try again.", is_fault=False),
-    8: Meaning("cannot be written to", "Check who may write to the file and its folder."),
+    8: Meaning("cannot be written to", f"Check who may write to the file and its folder, {_OR_READ_ONLY}."),
     10: Meaning("cannot be read or written: the disk reports an error", "Check the system log."),
     11: Meaning("is damaged", "Restore a backup."),
     13: _DISK_FULL,
-    14: Meaning("cannot be opened", "Check that its folder exists, and who may read and write it."),
+    14: Meaning("cannot be opened", f"Check that its folder exists, who may read and write it, {_OR_READ_ONLY}."),
     26: Meaning("is not a SQLite database", ""),
 }
 _NO_MEMORY: Final = 7

@@ -9,7 +9,9 @@ from trellis.cli.doctor.finding import Finding, doubtful, good, wrong
 from trellis.cli.terminal import Failure
 from trellis.core.admins import can_anybody_sign_in, has_administrators, lacks_local_owner
 from trellis.core.gate import Gate
+from trellis.errors import Refused
 from trellis.settings import Settings, variable
+from trellis.store.condition import explain_error, find_file
 from trellis.store.figures import read_figures
 from trellis.store.inspection import Inspection, Server, inspect
 from trellis.timestamps import MOST_AHEAD
@@ -24,7 +26,7 @@ def look_at_database(settings: Settings) -> Iterator[Finding]:
     """Open the database, and check what is in it and around it."""
     try:
         with community(settings) as gate:
-            yield good("database", f"{gate.store.describe_engine()}, at the newest step.")
+            yield _judge_writes(gate, settings)
             with gate.store.reading() as tx:
                 found, now = inspect(tx), datetime.fromisoformat(gate.now())  # together, as other reads may take a while
                 figures = read_figures(tx, gate.now())
@@ -50,6 +52,18 @@ def look_at_database(settings: Settings) -> Iterator[Finding]:
                 yield good("webhooks", f"{len(figures.webhooks)} switched on, none is late.")
     except Failure as failure:
         yield wrong("database", str(failure), "Nothing else in it could be checked.")
+
+
+def _judge_writes(gate: Gate, settings: Settings) -> Finding:
+    """Find out whether the file of a SQLite database can be written to, by doing so. A PostgreSQL server reports that itself."""
+    if find_file(settings) is not None:
+        try:
+            gate.store.try_to_write().result()
+        except Refused as refused:
+            if gate.store.faults.reason is not None:  # otherwise a long write is under way
+                told = explain_error(settings, refused) or refused.detail
+                return wrong("database", told, "Until it can be written to, reads go on, and writes are refused.")
+    return good("database", f"{gate.store.describe_engine()}, at the newest step.")
 
 
 def _judge_server(server: Server, settings: Settings) -> Iterator[Finding]:

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -218,6 +219,19 @@ def test_sigterm_lets_a_request_in_flight_finish(settings: Settings, tmp_path: P
             assert file.execute("SELECT count(*) FROM nodes WHERE name = 'Last words'").fetchone() == (1,)
     logged = (tmp_path / "errors.txt").read_text().splitlines()
     assert {line.split()[1] for line in logged if line[0].isdigit()} == {"INFO"}, "beside the progress of the sample"
+
+
+def test_workers_without_room_for_a_folder_are_told_what_to_do(
+    trellis: Trellis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "none")])
+    result = trellis("serve", "--port", "0", "--workers", "2")
+    assert result.exit_code == 1
+    assert result.stderr.startswith(
+        "The workers need a folder in which they share their metrics, and it cannot be created: No usable"
+    )
+    assert result.stderr.endswith("Free some space, or set TMPDIR to a folder that this process may write to.\n")
 
 
 def test_several_workers_serve_one_community(settings: Settings, tmp_path: Path) -> None:

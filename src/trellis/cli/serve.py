@@ -240,12 +240,23 @@ def _run(settings: Settings, listeners: Sequence[socket.socket], workers: int) -
             )
             run_server(config(), listeners)
             return
-        with TemporaryDirectory(prefix="trellis-") as shared:
+        with _make_shared_folder() as shared:
             Workers(partial(config, Path(shared)), listeners, workers).run()
     except GaveUp as error:
         raise Failure(str(error)) from None
     finally:
         log.info("Trellis has stopped.")
+
+
+def _make_shared_folder() -> TemporaryDirectory[str]:
+    """Make the folder in which workers share their metrics. Raises Failure."""
+    try:
+        return TemporaryDirectory(prefix="trellis-")
+    except OSError as error:
+        raise Failure(
+            f"The workers need a folder in which they share their metrics, and it cannot be created: {error.strerror or error}. "
+            "Free some space, or set TMPDIR to a folder that this process may write to."
+        ) from None
 
 
 def _load_application(shared: Path | None, metrics_port: int | None, hooks: ServerHooks) -> Any:

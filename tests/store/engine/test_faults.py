@@ -246,6 +246,29 @@ def test_a_disk_is_full_until_there_is_room(gate: Gate, file: Path, monkeypatch:
     assert gate.store.faults.reason is None
 
 
+@contextmanager
+def no_room() -> Iterator[None]:
+    """Let this process write no more than the first bytes of a file, as if it had no quota left."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1024, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_fault_lasts_as_long_as_nothing_can_be_written(gate: Gate) -> None:
+    """Health checks try to write while there is a fault. A change that changes nothing would succeed although no other does."""
+    assert read(gate, create(gate, "News")) == "News"  # over a connection that stays open, as in a service
+    with no_room():
+        assert "the disk reports an error" in refused(create, gate, "More news")
+        for _ in range(3):
+            assert "the disk reports an error" in refused(gate.store.try_to_write().result)
+        assert gate.store.faults.reason == "The database cannot be read or written: the disk reports an error."
+    gate.store.try_to_write().result()
+    assert gate.store.faults.reason is None
+
+
 def test_a_mistake_in_a_statement_is_no_fault_of_the_file(gate: Gate) -> None:
     failed = gate.store.write(lambda tx: tx.raw.execute("SELECT FROM nodes"))
     assert isinstance(failed.exception(30), sqlite.StatementError)

@@ -27,7 +27,7 @@ from trellis.store.engine.file_lock import FileLock
 from trellis.store.engine.invalidation import InvalidationListener
 from trellis.store.engine.listeners import Listeners
 from trellis.store.engine.outage import Outage, refuse_busy
-from trellis.store.engine.transaction import BRIEFLY, QueryCache, Statement, Transaction, load_json
+from trellis.store.engine.transaction import BRIEFLY, QueryCache, Transaction, load_json, upsert
 from trellis.store.engine.writer import Writer
 from trellis.store.tables import counters
 
@@ -36,7 +36,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _CHECK_EVERY: Final = 1.0  # seconds after which a reader checks again that its file was not removed or replaced
-_WRITE_NOTHING: Final = Statement(sa.update(counters).where(counters.c.name == "data version").values(total=counters.c.total))
+# With another value each time: SQLite writes nothing if a row stays as it is, and so would not notice what keeps it from writing.
+_TRIAL: Final = upsert(counters, "total = 1 - counters.total")
 
 
 class Store:
@@ -278,8 +279,8 @@ class Store:
             return f"PostgreSQL {str(tx.connection.execute(sa.text('SHOW server_version')).scalar_one()).split()[0]}"
 
     def try_to_write(self) -> Future[int]:
-        """Write a row without changing it, in order to find out whether a fault is over; if it is, this is recorded in `faults`."""
-        return self.write(lambda tx: tx.execute(_WRITE_NOTHING), quiet=True)
+        """Write a row that nobody reads, in order to find out whether a fault is over; if it is, this is recorded in `faults`."""
+        return self.write(lambda tx: tx.execute(_TRIAL, name="trial", last=0, total=0), quiet=True)
 
 
 class Reading:

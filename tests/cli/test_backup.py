@@ -1,5 +1,6 @@
 """`trellis backup`."""
 
+import resource
 import signal
 import stat
 import subprocess
@@ -202,6 +203,20 @@ def test_a_full_disk_is_that_of_the_copy(trellis: Trellis, monkeypatch: pytest.M
 
     assert result.exit_code == 1
     assert result.stderr.endswith("copy.db cannot be written: No space left on device.\n")
+    assert list(Path.cwd().iterdir()) == []
+
+
+@on_sqlite
+def test_a_disk_that_fails_to_write_is_that_of_the_copy(trellis: Trellis) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (65_536, limits[1]))
+    try:
+        result = trellis("backup", "copy.db")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert result.exit_code == 1
+    assert result.stderr.endswith("copy.db cannot be written: Input/output error.\n")
     assert list(Path.cwd().iterdir()) == []
 
 

@@ -215,6 +215,7 @@ _MEANINGS: Final[Mapping[int, Meaning]] = {
 }
 _NO_MEMORY: Final = 7
 _IO_ERROR: Final = 10
+_NOT_WRITTEN: Final = {778, 1034, 1290, 1546}  # SQLITE_IOERR_WRITE, _FSYNC, _DIR_FSYNC, _TRUNCATE
 _FULL: Final = 1 << 16  # bytes; with fewer free, an input/output error is taken for a full disk
 
 
@@ -230,6 +231,12 @@ def explain(error: BaseException, file: Path | None) -> Meaning | None:
 def is_about_room(error: BaseException, file: Path) -> bool:
     """Return whether an error means that the disk of a file is full."""
     return explain(error, file) is _DISK_FULL
+
+
+def is_about_writing(error: BaseException) -> bool:
+    """Return whether an error means that the disk, or a quota on it, has kept something from being written."""
+    code = getattr(error, "extendedresult", None) if HAS_APSW else getattr(error, "sqlite_errorcode", None)
+    return isinstance(error, Error) and code in _NOT_WRITTEN
 
 
 def find_real_file(file: Path | str) -> Path:

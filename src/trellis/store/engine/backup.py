@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from contextlib import closing
-from errno import ENOSPC
+from errno import EIO, ENOSPC
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,8 +44,9 @@ def backup(source: Path, target: Path, progress: Progress = lambda _done, _all: 
     except BaseException as error:
         is_full = sqlite.is_about_room(error, target)  # checked before the copy is removed, which frees its space
         remove_database(target)
-        if is_full:  # for the copy: nothing was written to the database
-            raise OSError(ENOSPC, os.strerror(ENOSPC), str(target)) from error
+        if is_full or sqlite.is_about_writing(error):  # the copy: nothing was written to the database
+            reason = ENOSPC if is_full else EIO
+            raise OSError(reason, os.strerror(reason), str(target)) from error
         raise
 
 

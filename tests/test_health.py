@@ -17,7 +17,7 @@ from trellis.errors import Refused
 from trellis.health import Health
 from trellis.settings import Settings
 from trellis.store import sqlite
-from trellis.store.engine import Transaction
+from trellis.store.engine import Transaction, faults
 
 
 async def _ready(health: Health) -> tuple[int, str]:
@@ -144,6 +144,25 @@ def test_the_disk_is_that_of_the_file_to_which_a_link_leads(
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=free.get(Path(path), 2**40)))
     status, told = _look(replace(settings, database_url=f"sqlite:///{link}"))
     assert (status, told.splitlines()[-1]) == (503, "disk: only 3 MiB are free")
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_full_disk_of_the_server_is_told_although_small_writes_succeed(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(tx: Transaction) -> None:
+        tx.raw.execute("DO $$ BEGIN RAISE EXCEPTION 'No space left on device' USING ERRCODE = 'disk_full'; END $$")
+
+    store = compose(settings).store
+    with pytest.raises(Refused, match="The disk of the database server is full"):
+        store.write(fail).result()
+    store.try_to_write().result()
+    for health in (Health(store, settings), Health(store, settings)):
+        status, told = asyncio.run(_ready(health))
+        assert (status, told.splitlines()[0]) == (503, "database: The disk of the database server is full.")
+    monkeypatch.setattr(faults, "_QUIET", 0.0)
+    assert asyncio.run(_ready(Health(store, settings)))[0] == 200
+    store.close()
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from trellis.settings import Settings, SettingsError, description, variable
 from trellis.store import sqlite
-from trellis.store.engine import FORBIDDEN, NO_WRITES, READ_ONLY, DatabaseInUse
+from trellis.store.engine import FORBIDDEN, FULL, NO_WRITES, READ_ONLY, DatabaseInUse
 from trellis.store.inspection import shares_sessions
 from trellis.store.steps import READ_STEP, find_newest_step, find_step, is_known_step, is_newer_step
 
@@ -142,6 +142,7 @@ def _about_postgresql(name: str, error: "psycopg.Error") -> str:
 
 
 _ADVICE: Final = {
+    FULL: "Free some space on the disk of its server; nothing has to be restarted.",
     FORBIDDEN: "Grant the account this right (see docs/security.md), or migrate with the account that owns the schema.",
     "3F000": "Set the account's search_path to a schema in which it may create tables.",
 }

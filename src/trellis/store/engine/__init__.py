@@ -23,7 +23,7 @@ from trellis.store.engine.clauses import (
     WithoutIndex,
     WithoutIndexOrder,
 )
-from trellis.store.engine.faults import FORBIDDEN, NO_WRITES, READ_ONLY
+from trellis.store.engine.faults import FORBIDDEN, FULL, NO_WRITES, READ_ONLY
 from trellis.store.engine.file_lock import DatabaseInUse, FileLock
 from trellis.store.engine.outage import refuse_full, refuse_late
 from trellis.store.engine.store import Store, create_engine
@@ -32,6 +32,7 @@ from trellis.store.engine.writer import WRITE_LOCK
 
 __all__ = [
     "FORBIDDEN",
+    "FULL",
     "NO_WRITES",
     "READ_ONLY",
     "WRITE_LOCK",

@@ -1,7 +1,8 @@
-"""Faults of a database: SQLite's file is read-only, damaged or gone, or its disk is full; PostgreSQL accepts no writes.
+"""Faults of a database: SQLite's file is read-only, damaged or gone; PostgreSQL accepts no writes; or the disk is full.
 
 The call that meets a fault is refused with its reason, and its connection is closed, so that the next connection finds the database
-as it is by then. A fault lasts until a write succeeds; damage lasts until the process ends.
+as it is by then. (A full disk of PostgreSQL's server closes none.) A fault lasts until a write succeeds; damage lasts until the
+process ends.
 """
 
 import logging
@@ -20,10 +21,11 @@ from trellis.store import sqlite
 log = logging.getLogger(__name__)
 
 _EVERY: Final = 60.0  # seconds between two lines in the log about the same fault, at least
+_QUIET: Final = 10.0  # seconds without a failure after which PostgreSQL's disk may have room again
 _DAMAGE: Final = {11, 26}  # SQLITE_CORRUPT, SQLITE_NOTADB
 NO_WRITES: Final = "accepts no writes: its server is a standby, or was set to read-only."
 READ_ONLY: Final = "25006"  # PostgreSQL's code for a write to a server that accepts none
-_FULL: Final = "53100"  # PostgreSQL's code for a full disk
+FULL: Final = "53100"  # PostgreSQL's code for a full disk
 FORBIDDEN: Final = "42501"  # PostgreSQL's code for a right that the account lacks
 _LACKING: Final = {"42P01", "42703"}  # PostgreSQL's codes for a table or column that does not exist
 _LACKING_SQLITE: Final = ("no such table", "no such column")
@@ -44,6 +46,7 @@ class Faults:
         self._is_lasting = False
         self._told: set[str] = set()  # reasons logged since the last fault ended: several connections may meet different ones
         self._told_at: dict[str, float] = {}  # when each was logged last, on the monotonic clock
+        self._full_at = -inf  # when something last failed because PostgreSQL's disk is full, on the monotonic clock
         self.reason: str | None = None
 
     def record(self, error: BaseException) -> str | None:
@@ -51,6 +54,8 @@ class Faults:
         if (reason := describe_fault(error, self._file)) is None:
             return None
         now = monotonic()
+        if _is_full(error):
+            self._full_at = now
         if reason not in self._told and now - self._told_at.get(reason, -inf) >= _EVERY:  # it may come and go all the time
             self._told.add(reason)
             self._told_at[reason] = now
@@ -64,7 +69,8 @@ class Faults:
 
         A disk that is still full does not end the fault: small writes may succeed on it.
         """
-        if not self._is_lasting and self.reason is not None and not (self._file is not None and sqlite.is_disk_full(self._file)):
+        is_full = monotonic() - self._full_at < _QUIET if self._file is None else sqlite.is_disk_full(self._file)
+        if not self._is_lasting and self.reason is not None and not is_full:
             self.reason = None
             if self._told:
                 self._told.clear()
@@ -76,6 +82,8 @@ def describe_fault(error: BaseException, file: Path | None) -> str | None:
     cause = _cause(error)
     if getattr(cause, "sqlstate", None) == READ_ONLY:
         return f"The database {NO_WRITES}"
+    if _is_full(error):
+        return say("The disk of the database server is full.")
     if isinstance(cause, FileGone):
         return f"The database cannot be used: {cause}"
     if (meaning := sqlite.explain(cause, file)) is None or not meaning.is_fault:
@@ -84,15 +92,13 @@ def describe_fault(error: BaseException, file: Path | None) -> str | None:
 
 
 def describe_lack(error: BaseException) -> Sentence | None:
-    """Report that a database lacks a table or column of this release, as an empty one does, or PostgreSQL room or a right.
+    """Report that a database lacks a table or column of this release, as an empty one does, or PostgreSQL a right.
 
     It also reports a lack of memory in this process. None if the error is another one.
     """
     cause = _cause(error)
     if sqlite.is_out_of_memory(cause):
         return NO_MEMORY
-    if getattr(cause, "sqlstate", None) == _FULL:
-        return say("The disk of the database server is full.")
     if getattr(cause, "sqlstate", None) == FORBIDDEN:
         return say("The service's account at the database lacks a right, which the log names.")
     if getattr(cause, "sqlstate", None) in _LACKING or (
@@ -104,7 +110,12 @@ def describe_lack(error: BaseException) -> Sentence | None:
 
 def is_fault(error: BaseException) -> bool:
     """Return whether an error reveals a fault, so that the connection that met it can no longer be used."""
-    return describe_fault(error, None) is not None
+    return describe_fault(error, None) is not None and not _is_full(error)
+
+
+def _is_full(error: BaseException) -> bool:
+    """Return whether PostgreSQL lacked room, which leaves its connection as it is."""
+    return getattr(_cause(error), "sqlstate", None) == FULL
 
 
 def _cause(error: BaseException) -> BaseException:

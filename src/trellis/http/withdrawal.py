@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from typing import TypeVar
 
 from trellis.http.asgi import Receive, call_when_gone
-from trellis.store.engine import refuse_late
+from trellis.store.engine import refuse_closed, refuse_late, refuse_unfinished
 
 T = TypeVar("T")
 
@@ -15,7 +15,8 @@ async def wait_for_write(future: Future[T], waiting: Awaitable[T], receive: Rece
     """Wait for a future of the writer by awaiting `waiting`; return its result or raise its exception.
 
     A write that has not begun when the client disconnects, or after so many seconds, never begins; Refused (BUSY) is raised.
-    `receive` reports the disconnection once the body has been read. A write that has begun is waited for.
+    `receive` reports the disconnection once the body has been read. A write that has begun is waited for, unless the request is
+    cancelled, as the server does at the end of the process: then, too, Refused (BUSY) is raised.
     """
     loop = asyncio.get_running_loop()
     timer = loop.call_later(seconds, future.cancel)
@@ -23,9 +24,10 @@ async def wait_for_write(future: Future[T], waiting: Awaitable[T], receive: Rece
     try:
         return await waiting
     except asyncio.CancelledError:
-        if not future.cancelled():  # the request itself is cancelled
-            raise
-        raise refuse_late() from None
+        if future.cancelled():
+            raise refuse_late() from None
+        # The request itself is cancelled: the service is stopping, and has waited long enough.
+        raise (refuse_closed() if future.cancel() else refuse_unfinished()) from None
     finally:
         timer.cancel()
         watching.cancel()

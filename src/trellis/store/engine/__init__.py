@@ -25,7 +25,7 @@ from trellis.store.engine.clauses import (
 )
 from trellis.store.engine.faults import FORBIDDEN, FULL, NO_WRITES, READ_ONLY
 from trellis.store.engine.file_lock import DatabaseInUse, FileLock
-from trellis.store.engine.outage import refuse_full, refuse_late
+from trellis.store.engine.outage import refuse_closed, refuse_full, refuse_late, refuse_unfinished
 from trellis.store.engine.store import Store, create_engine
 from trellis.store.engine.transaction import Overdue, Rollback, Row, Statement, Taken, Transaction, upsert
 from trellis.store.engine.writer import WRITE_LOCK
@@ -67,8 +67,10 @@ __all__ = [
     "create_engine",
     "database_files",
     "find_reserved",
+    "refuse_closed",
     "refuse_full",
     "refuse_late",
+    "refuse_unfinished",
     "remove_database",
     "restoring_file",
     "upsert",

@@ -102,6 +102,17 @@ def refuse_closed() -> Refused:
     return Refused("BUSY", say("The service is stopping. Nothing was changed; try again in a moment."))
 
 
+def refuse_unfinished() -> Refused:
+    """Return the refusal of a write that has begun and is not waited for any longer."""
+    return Refused(
+        "BUSY",
+        say(
+            "The service is stopping before this write has ended, so it may have been made. Look before you send it again. "
+            "With the same Idempotency-Key, a create can be sent again as it is."
+        ),
+    )
+
+
 def refuse_full() -> Refused:
     """Return the refusal of a write for which the queue has no room."""
     return Refused("BUSY", say("Too many writes are already waiting. Nothing was changed; try again in a moment."))

@@ -20,6 +20,7 @@ from tests.program import running
 from tests.service_process import begin_post, refuses_connections
 from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
+from trellis.cli.terminal import Failure
 from trellis.settings import PREFIX, Settings
 
 TRY = re.compile(
@@ -47,6 +48,17 @@ def test_without_demo_it_tells_the_addresses_and_the_way_in(trellis: Trellis, se
     assert panel == base.replace("Base URL: ", "Panel:    ").removesuffix("/api") + "/admin"
     assert re.fullmatch(r"  http://127\.0\.0\.1:\d+/admin/first-run/[\w-]{43}", link)
     assert [workers for _, workers in served] == [3]
+
+
+def test_a_full_disk_of_the_output_keeps_nobody_from_being_served(
+    trellis: Trellis, served: list[tuple[Settings, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_line: str = "") -> None:
+        raise Failure("The output could not be written: No space left on device.")
+
+    monkeypatch.setattr("trellis.cli.serve.show", fail)
+    assert trellis("serve", "--port", "0").exit_code == 0
+    assert served
 
 
 def test_the_panel_is_told_by_its_public_address(

@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import partial
 from importlib import import_module
@@ -74,7 +74,8 @@ def serve(
         _listen(listener, host, port)
         if apart is not None:
             _listen(apart, *_split_listener(settings), variable("metrics_listen"))
-        _announce(address, settings.public_url or address, shown, way_in)
+        with suppress(Failure):  # the output goes to a full disk, which a service that is running already would not notice either
+            _announce(address, settings.public_url or address, shown, way_in)
         _log_start(settings, address, workers, engine)
         if apart is not None:
             log.info("The metrics are at %s/metrics.", _address(*apart.getsockname()[:2]))

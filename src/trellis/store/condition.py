@@ -156,7 +156,7 @@ _OF_STATEMENTS: Final = (
 
 def _about_sqlite(file: Path, error: Exception) -> str:
     if (meaning := sqlite.explain(error, file)) is not None:
-        return f"The database {file} {meaning.what}. {meaning.advice}".rstrip()
+        return f"{meaning.told.replace('The database', f'The database {file}', 1)} {meaning.advice}".rstrip()
     for part, what in _OF_STATEMENTS:
         if part in str(error):
             return f"The database {file} {what}"

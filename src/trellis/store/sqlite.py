@@ -12,6 +12,8 @@ from time import monotonic
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
+from trellis.sentences import Sentence, say
+
 _SPILLED_FROM: Final = 127 * 1024  # bytes; SQLite writes at most one byte less than 128 KiB at once, and fails with a larger bound
 
 _library: Any
@@ -195,23 +197,29 @@ def is_out_of_memory(error: BaseException) -> bool:
 class Meaning(NamedTuple):
     """The meaning of a result code: what is wrong with the database, what to do, and whether its file is at fault."""
 
-    what: str
+    told: Sentence
     advice: str
     is_fault: bool = True
 
 
-_DISK_FULL: Final = Meaning("cannot grow: the disk is full", "Free some space; nothing has to be restarted.")
+_DISK_FULL: Final = Meaning(say("The database cannot grow: the disk is full."), "Free some space; nothing has to be restarted.")
 _OR_READ_ONLY: Final = "and whether the file system has become read-only"
 _MEANINGS: Final[Mapping[int, Meaning]] = {
-    3: Meaning("cannot be opened", f"Check who may read and write it, {_OR_READ_ONLY}."),
-    5: Meaning("is locked by another program for longer than TRELLIS_BUSY_TIMEOUT", "Try again.", is_fault=False),
-    6: Meaning("is locked by another program for longer than TRELLIS_BUSY_TIMEOUT", "Try again.", is_fault=False),
-    8: Meaning("cannot be written to", f"Check who may write to the file and its folder, {_OR_READ_ONLY}."),
-    10: Meaning("cannot be read or written: the disk reports an error", "Check the system log."),
-    11: Meaning("is damaged", "Restore a backup."),
+    3: Meaning(say("The database cannot be opened."), f"Check who may read and write it, {_OR_READ_ONLY}."),
+    5: Meaning(
+        say("The database is locked by another program for longer than TRELLIS_BUSY_TIMEOUT."), "Try again.", is_fault=False
+    ),
+    6: Meaning(
+        say("The database is locked by another program for longer than TRELLIS_BUSY_TIMEOUT."), "Try again.", is_fault=False
+    ),
+    8: Meaning(say("The database cannot be written to."), f"Check who may write to the file and its folder, {_OR_READ_ONLY}."),
+    10: Meaning(say("The database cannot be read or written: the disk reports an error."), "Check the system log."),
+    11: Meaning(say("The database is damaged."), "Restore a backup."),
     13: _DISK_FULL,
-    14: Meaning("cannot be opened", f"Check that its folder exists, who may read and write it, {_OR_READ_ONLY}."),
-    26: Meaning("is not a SQLite database", ""),
+    14: Meaning(
+        say("The database cannot be opened."), f"Check that its folder exists, who may read and write it, {_OR_READ_ONLY}."
+    ),
+    26: Meaning(say("The database is not a SQLite database."), ""),
 }
 _NO_MEMORY: Final = 7
 _IO_ERROR: Final = 10

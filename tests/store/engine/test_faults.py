@@ -17,6 +17,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.errors import Refused
+from trellis.languages import load_language
 from trellis.settings import Settings
 from trellis.store import sqlite
 from trellis.store.engine import backup, database_files, faults, store
@@ -267,6 +268,16 @@ def test_a_fault_lasts_as_long_as_nothing_can_be_written(gate: Gate) -> None:
         assert gate.store.faults.reason == "The database cannot be read or written: the disk reports an error."
     gate.store.try_to_write().result()
     assert gate.store.faults.reason is None
+
+
+def test_a_fault_is_told_in_the_language_of_the_panel(gate: Gate) -> None:
+    error = sqlite._library.FullError("database or disk is full")
+    error.result = 13
+    with pytest.raises(Refused) as caught, gate.store.reading():
+        raise error
+    assert caught.value.detail.startswith("The database cannot grow: the disk is full. As far as we know")
+    german = load_language("de").sentence(caught.value.detail)
+    assert german.startswith("Die Datenbank kann nicht wachsen: Der Datenträger ist voll. Soweit bekannt")
 
 
 def test_a_mistake_in_a_statement_is_no_fault_of_the_file(gate: Gate) -> None:

@@ -81,14 +81,14 @@ def describe_fault(error: BaseException, file: Path | None) -> str | None:
     """Describe the fault that an error reveals in a sentence, without the name of the file; None if the error is not a fault."""
     cause = _cause(error)
     if getattr(cause, "sqlstate", None) == READ_ONLY:
-        return f"The database {NO_WRITES}"
+        return say("The database accepts no writes: its server is a standby, or was set to read-only.")
     if _is_full(error):
         return say("The disk of the database server is full.")
     if isinstance(cause, FileGone):
-        return f"The database cannot be used: {cause}"
+        return say("The database cannot be used: its file or its -wal was removed or replaced while it was open.")
     if (meaning := sqlite.explain(cause, file)) is None or not meaning.is_fault:
         return None
-    return f"The database {meaning.what}."
+    return meaning.told
 
 
 def describe_lack(error: BaseException) -> Sentence | None:

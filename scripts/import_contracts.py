@@ -14,8 +14,8 @@ class PrivateContract(Contract):
     """A module of a folder of a layer is imported only from inside the folder.
 
     With `package.layer.concept.module`, everybody outside `package.layer.concept` writes `from package.layer.concept import name`,
-    where `__all__` of the folder's `__init__` has the name. A module may itself be such a name. The folders are found in the
-    graph; imports for the type checker alone count like others.
+    where the folder's `__init__` imports the name, or defines it. A module may itself be such a name, unless the `__init__` only
+    imports it to use it. The folders are found in the graph; imports for the type checker alone count like others.
     """
 
     type_name = "private"
@@ -38,24 +38,22 @@ def _violations(graph: ImportGraph, root: str) -> Iterator[str]:
         if parts[0] != root or len(parts) < 4:
             continue
         folder = ".".join(parts[:3])
-        public = len(parts) == 4 and parts[3] in _public_names(folder)
+        public = len(parts) == 4 and parts[3] in _public_modules(folder)
         for importer in graph.find_modules_that_directly_import(module):
             if importer == folder or importer.startswith(f"{folder}."):
                 continue
             for detail in graph.get_import_details(importer=importer, imported=module):
                 if not public or not re.match(rf"from {re.escape(folder)} import\b", detail["line_contents"]):
                     where = f"{importer}:{detail['line_number']}"
-                    yield f"{where} imports {module}: import from {folder} what its __all__ names"
+                    yield f"{where} imports {module}: import from {folder} what its __init__ offers"
 
 
-def _public_names(folder: str) -> frozenset[str]:
-    """Read `__all__` of a folder's `__init__`."""
+def _public_modules(folder: str) -> frozenset[str]:
+    """Return the names that a folder's `__init__` imports without using them."""
     root, *rest = folder.split(".")
     spec = find_spec(root)
     if spec is None or not spec.submodule_search_locations:
         return frozenset()
     tree = ast.parse(Path(spec.submodule_search_locations[0], *rest, "__init__.py").read_text(encoding="utf-8"))
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and any(isinstance(name, ast.Name) and name.id == "__all__" for name in node.targets):
-            return frozenset(ast.literal_eval(node.value))
-    return frozenset()
+    imported = {alias.name for node in tree.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    return frozenset(imported - {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)})

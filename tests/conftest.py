@@ -30,7 +30,8 @@ from trellis.core.actor import TERMINAL
 from trellis.core.admins import passwords
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.core.passwords import NODE, Cost
+from trellis.core.passwords import NODE
+from trellis.core.passwords.digests import Cost
 from trellis.settings import PREFIX, Settings
 from trellis.store.migrate import migrate
 from trellis.store.siblings import btree

@@ -26,7 +26,7 @@ def check(folder: Path, importer: str, imports: str) -> tuple[int, str]:
         "": "",
         "store": "",
         "store/trees": (
-            "from nursery.store.trees import oaks\nfrom nursery.store.trees.elms import elm\n\n__all__ = ['elm', 'oaks']\n"
+            "from nursery.store.trees import limes, oaks\nfrom nursery.store.trees.elms import elm\n\nlime = limes.lime\n"
         ),
         "core": "",
         "core/trees": "",
@@ -36,6 +36,7 @@ def check(folder: Path, importer: str, imports: str) -> tuple[int, str]:
         home.mkdir(exist_ok=True)
         (home / "__init__.py").write_text(text)
     (folder / "nursery/store/trees/oaks.py").write_text("")
+    (folder / "nursery/store/trees/limes.py").write_text("lime = 1\n")
     (folder / "nursery/store/trees/elms.py").write_text("from nursery.store.trees import oaks\n\n\ndef elm() -> None: ...\n")
     (folder / "nursery" / f"{importer}.py").write_text(imports)
     (folder / "contracts.ini").write_text(CONFIGURATION)
@@ -69,7 +70,8 @@ def test_what_a_folder_names_may_be_imported(tmp_path: Path, importer: str, impo
     "imports",
     [
         "from nursery.store.trees.elms import elm",
-        "from nursery.store.trees import elms",  # the folder names elm, not the module that it is in
+        "from nursery.store.trees import elms",  # the folder offers elm, not the module that it is in
+        "from nursery.store.trees import limes",  # which the folder imports for itself
         "import nursery.store.trees.elms",
         "from ..store.trees.elms import elm",
         "def grow() -> None:\n    from nursery.store.trees.elms import elm",
@@ -79,4 +81,4 @@ def test_what_a_folder_names_may_be_imported(tmp_path: Path, importer: str, impo
 def test_what_it_does_not_name_may_not(tmp_path: Path, imports: str) -> None:
     code, said = check(tmp_path, "core/cuttings", imports)
     assert (code, "Private BROKEN" in said) == (1, True), said
-    assert "imports nursery.store.trees.elms: import from nursery.store.trees what its __all__ names" in said
+    assert ": import from nursery.store.trees what its __init__ offers" in said

@@ -1,5 +1,6 @@
 """The shape of the package: folders and modules of a size that can be read, and words that need no introduction."""
 
+import ast
 import re
 from collections import Counter
 from itertools import pairwise
@@ -24,6 +25,7 @@ CALLED_BY_LIBRARIES: Final = {
     *("create_default_cursor", "fetchmany", "rollback", "on_response_complete"),
     *("collect", "emit", "on_end", "connect_unix_socket", "_fetch_token", "ignore_aliases", "data_received"),
 }
+USED_TOO: Final = {"NodeKind"}  # offered by a folder whose `__init__` itself uses it
 # Migrations stay as they were applied.
 MODULES: Final = {
     path.relative_to(PACKAGE): path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.py") if "versions" not in path.parts
@@ -68,3 +70,30 @@ def test_nothing_is_written_for_the_tests_alone() -> None:
         defined.update(match[1] for above, match in found if match and not above.lstrip().startswith("@"))
     named = Counter(re.findall(r"\w+", text))
     assert {name for name, count in defined.items() if named[name] <= count} == CALLED_BY_LIBRARIES
+
+
+def _list_imports(text: str) -> list[tuple[str, str, str]]:
+    """Return the names that a module imports: the module that each is from, its name there, and its name here."""
+    found = re.findall(r"^ *from ([\w.]+) import (\([^)]+\)|.*)", re.sub(r"  #.*", "", text), re.MULTILINE)
+    names = [(source, name.split()) for source, names in found for name in names.strip("()").split(",") if name.strip()]
+    return [(source, name[0], name[-1]) for source, name in names]
+
+
+def test_names_are_imported_from_where_they_are_defined_or_from_a_folder_that_offers_them() -> None:
+    """A folder offers what its `__init__` imports without using it. It offers nothing that nobody uses."""
+    texts = {".".join(("trellis", *path.with_suffix("").parts)).removesuffix(".__init__"): text for path, text in MODULES.items()}
+    imports = {module: _list_imports(text) for module, text in texts.items()}
+    words = {module: frozenset(re.findall(r"\w+", text)) for module, text in texts.items()}
+    foreign = {module: {here for source, _, here in found if source != module} for module, found in imports.items()}
+    for folder in (path.parent for path in MODULES if path.name == "__init__.py"):
+        name = ".".join(("trellis", *folder.parts))
+        used = {node.id for node in ast.walk(ast.parse(texts[name])) if isinstance(node, ast.Name)}
+        foreign[name] = {here for source, _, here in imports[name] if not f"{source}.".startswith(f"{name}.")} & used - USED_TOO
+        others = [known for module, known in words.items() if not f"{module}.".startswith(f"{name}.")]
+        offered = {here for _, _, here in imports[name]} - used
+        assert {one for one in offered if not any(one in known for known in others)} == set(), name
+    for module, found in imports.items():
+        places = {here: f"{source}.{name}" for source, name, here in found}
+        taken = [(source, name) for source, name, _ in found]
+        taken += [(places[name], attribute) for name, attribute in re.findall(r"\b(\w+)\.(\w+)", texts[module]) if name in places]
+        assert [one for one in taken if one[1] in foreign.get(one[0], ())] == [], module

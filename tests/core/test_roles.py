@@ -11,7 +11,8 @@ from tests.fixture_types import Events, Run
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.core.roles import OWN, OWNER, ROLES, is_match
+from trellis.core.roles import OWN, OWNER, ROLES
+from trellis.core.roles.table import is_match
 from trellis.core.structure.document import FORMAT
 from trellis.errors import Refused
 from trellis.kinds import KINDS

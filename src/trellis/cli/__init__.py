@@ -2,8 +2,6 @@
 
 import sys
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command line. Ctrl-C ends it with status 130, also while it is loaded."""

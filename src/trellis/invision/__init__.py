@@ -6,23 +6,4 @@ from trellis.invision.present import read_present
 from trellis.invision.report import Report, write_html, write_text
 from trellis.invision.saved import check_folder, name_answers, read_saved, write_saved
 from trellis.invision.suite import choose_known, find_paths
-from trellis.invision.translate import Options, Translation, translate
-
-__all__ = [
-    "Answers",
-    "Options",
-    "ReadingFailed",
-    "Report",
-    "Translation",
-    "check_folder",
-    "choose_known",
-    "export_answers",
-    "find_paths",
-    "name_answers",
-    "read_present",
-    "read_saved",
-    "translate",
-    "write_html",
-    "write_saved",
-    "write_text",
-]
+from trellis.invision.translate import Options, translate

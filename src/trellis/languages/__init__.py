@@ -6,13 +6,3 @@ The package offers `OFFERED`, `ENGLISH` and `Language`, `load_language` and `loa
 
 from trellis.languages.catalogues import OFFERED, encode_script_texts, load_language, load_offered, read_script_catalogues
 from trellis.languages.language import ENGLISH, Language
-
-__all__ = (
-    "ENGLISH",
-    "OFFERED",
-    "Language",
-    "encode_script_texts",
-    "load_language",
-    "load_offered",
-    "read_script_catalogues",
-)

@@ -2,5 +2,3 @@
 
 from trellis.mail.server import MailServer, NotSent
 from trellis.mail.worker import Mailer
-
-__all__ = ["MailServer", "Mailer", "NotSent"]

@@ -5,5 +5,3 @@ The operations of `core.admins` decide who that is in Trellis, and what they may
 
 from trellis.openid.errors import ProviderRefused, ProviderUnavailable
 from trellis.openid.provider import CALLBACK, Provider
-
-__all__ = ["CALLBACK", "Provider", "ProviderRefused", "ProviderUnavailable"]

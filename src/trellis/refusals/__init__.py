@@ -7,8 +7,6 @@ from typing import Final
 from trellis.refusals import operations, requests
 from trellis.refusals.refusal import Member, Refusal, Scope
 
-__all__ = ["REFUSALS", "Member", "Refusal", "Scope", "with_codes"]
-
 REFUSALS: Final[Mapping[str, Refusal]] = MappingProxyType({row.message: row for row in requests.ROWS + operations.ROWS})
 
 

@@ -5,17 +5,3 @@
 
 from trellis.settings.settings import Settings, definitions, description, holds_secrets
 from trellis.settings.texts import DOTENV, PREFIX, SettingsError, is_local, is_this_machine, split_group_roles, variable
-
-__all__ = [
-    "DOTENV",
-    "PREFIX",
-    "Settings",
-    "SettingsError",
-    "definitions",
-    "description",
-    "holds_secrets",
-    "is_local",
-    "is_this_machine",
-    "split_group_roles",
-    "variable",
-]

@@ -3,5 +3,3 @@
 from trellis.traces.loading import load_traces
 from trellis.traces.spans import Span, Traces
 from trellis.traces.traceparent import TRACEPARENT, find_traceparent, log_fields
-
-__all__ = ["TRACEPARENT", "Span", "Traces", "find_traceparent", "load_traces", "log_fields"]

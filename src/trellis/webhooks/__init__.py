@@ -7,5 +7,3 @@ Other packages use `DeliveryWorker`, or `Background` in a process that serves.
 
 from trellis.webhooks.background import Background
 from trellis.webhooks.worker import DeliveryWorker
-
-__all__ = ["Background", "DeliveryWorker"]

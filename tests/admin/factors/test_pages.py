@@ -15,7 +15,7 @@ from trellis.core.admins import passwords
 from trellis.core.factors import Owner, options_of_new_passkey, proof, set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import SecondFactorPolicy
-from trellis.core.passwords import Cost
+from trellis.core.passwords.digests import Cost
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 

@@ -29,7 +29,7 @@ from trellis.core.admins import (
 from trellis.core.admins.tokens import hash_token
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.core.passwords import Cost
+from trellis.core.passwords.digests import Cost
 from trellis.errors import Refused
 from trellis.store.admins import administrators, attempts
 from trellis.store.tables import sign_in_attempts

@@ -18,8 +18,6 @@ from trellis.admin.admins.resuming import show_kept_form
 from trellis.admin.admins.sessions import device_name
 from trellis.admin.page import Page
 
-__all__ = ["PAGES", "device_name", "show_kept_form"]
-
 PAGES: Final[tuple[Page, ...]] = (
     *first_run.PAGES,
     *sign_in.PAGES,

@@ -1,5 +1,3 @@
 """Alarms: events that somebody should look at."""
 
 from trellis.admin.alarms.pages import PAGES, fetch_unread
-
-__all__ = ["PAGES", "fetch_unread"]

@@ -2,5 +2,3 @@
 
 from trellis.admin.events.diff import Effort, MemberChange, changed_labels, compare_states, event_changes, shown_members
 from trellis.admin.events.pages import PAGES
-
-__all__ = ["PAGES", "Effort", "MemberChange", "changed_labels", "compare_states", "event_changes", "shown_members"]

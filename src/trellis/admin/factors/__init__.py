@@ -5,6 +5,4 @@ from typing import Final
 from trellis.admin.factors import authenticator, index, passkeys
 from trellis.admin.page import Page
 
-__all__ = ["PAGES"]
-
 PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *passkeys.PAGES, *authenticator.PAGES)

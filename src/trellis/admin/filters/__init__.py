@@ -2,5 +2,3 @@
 
 from trellis.admin.filters.listing import fetch_filtered
 from trellis.admin.filters.pages import PAGES
-
-__all__ = ["PAGES", "fetch_filtered"]

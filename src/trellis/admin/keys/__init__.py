@@ -9,18 +9,6 @@ from trellis.admin.keys.key import RESTORE_OF_KEY, MissingGrant, build_selection
 from trellis.admin.keys.recipes import RECIPES
 from trellis.admin.page import Page
 
-__all__ = [
-    "PAGES",
-    "RECIPES",
-    "RESTORE_OF_KEY",
-    "GrantGrid",
-    "MissingGrant",
-    "add_key_names",
-    "build_selection_form",
-    "fetch_key_names",
-    "find_refused_grant",
-]
-
 PAGES: Final[tuple[Page, ...]] = (
     *index.PAGES,
     *presets.PAGES,

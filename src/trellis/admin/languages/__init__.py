@@ -6,15 +6,3 @@ and `show`. `list_languages`, `choose_language` and `find_language` choose the l
 
 from trellis.admin.languages.choosing import choose_language, find_language, list_languages
 from trellis.admin.languages.marks import count_marked, count_nodes, format_text, show, translate, translate_marked
-
-__all__ = (
-    "choose_language",
-    "count_marked",
-    "count_nodes",
-    "find_language",
-    "format_text",
-    "list_languages",
-    "show",
-    "translate",
-    "translate_marked",
-)

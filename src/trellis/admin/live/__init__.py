@@ -2,5 +2,3 @@
 
 from trellis.admin.live.stream import EventStream, describe_news
 from trellis.admin.live.watcher import Watcher
-
-__all__ = ["EventStream", "Watcher", "describe_news"]

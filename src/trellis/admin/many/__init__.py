@@ -11,19 +11,6 @@ from trellis.admin.page import Page
 from trellis.core.catalogue import Catalogue
 from trellis.core.nodes import NodeKind
 
-__all__ = [
-    "FROM",
-    "IDS",
-    "MOST",
-    "BatchPlan",
-    "Write",
-    "find_done",
-    "find_many_actions",
-    "find_way_back",
-    "pages",
-    "plan_or_carry_out",
-]
-
 
 def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
     """Return the pages of one kind."""

@@ -1,5 +1,3 @@
 """The address from which pages get news, so that they can stay up to date."""
 
 from trellis.admin.news.pages import PAGES
-
-__all__ = ["PAGES"]

@@ -10,34 +10,3 @@ from trellis.admin.nodes.node import of_node, show_missing
 from trellis.admin.nodes.picker import Picker, build_picker, has_new_search, is_search
 from trellis.admin.nodes.tree import describe_lock, find_guests, node_badges, node_colour, tree_address
 from trellis.admin.nodes.versions import content_version, node_version
-
-__all__ = [
-    "DeletePlan",
-    "GroupNames",
-    "NodeForm",
-    "Picker",
-    "build_form",
-    "build_picker",
-    "content_version",
-    "describe_deletion",
-    "describe_field",
-    "describe_lock",
-    "describe_state",
-    "fetch_groups",
-    "fetch_names",
-    "fetch_record_names",
-    "find_actions",
-    "find_guests",
-    "format_groups",
-    "format_value",
-    "has_new_search",
-    "is_search",
-    "list_choices",
-    "node_badges",
-    "node_colour",
-    "node_version",
-    "of_node",
-    "pages",
-    "show_missing",
-    "tree_address",
-]

@@ -1,5 +1,3 @@
 """The overview, and the check of the database."""
 
 from trellis.admin.overview.pages import PAGES
-
-__all__ = ["PAGES"]

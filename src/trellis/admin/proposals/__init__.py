@@ -3,6 +3,4 @@
 from trellis.admin.proposals.index import PAGES as LIST
 from trellis.admin.proposals.proposal import PAGES as ONE
 
-__all__ = ["PAGES"]
-
 PAGES = (*LIST, *ONE)

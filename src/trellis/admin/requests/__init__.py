@@ -1,5 +1,3 @@
 """The request log."""
 
 from trellis.admin.requests.pages import PAGES
-
-__all__ = ["PAGES"]

@@ -2,5 +2,3 @@
 
 from trellis.admin.structure.pages import PAGES
 from trellis.admin.structure.plan import describe_plan
-
-__all__ = ["PAGES", "describe_plan"]

@@ -5,6 +5,4 @@ from typing import Final
 from trellis.admin.page import Page
 from trellis.admin.undo import change_sets, pages
 
-__all__ = ["PAGES"]
-
 PAGES: Final[tuple[Page, ...]] = (*pages.PAGES, *change_sets.PAGES)

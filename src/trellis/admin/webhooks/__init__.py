@@ -5,6 +5,4 @@ from typing import Final
 from trellis.admin.page import Page
 from trellis.admin.webhooks import deliveries, index, webhook
 
-__all__ = ["PAGES"]
-
 PAGES: Final[tuple[Page, ...]] = (*index.PAGES, *webhook.PAGES, *deliveries.PAGES)

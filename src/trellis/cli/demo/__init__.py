@@ -1,5 +1,3 @@
 """The sample community of `trellis demo`, and the code that loads it."""
 
 from trellis.cli.demo.load import load_sample
-
-__all__ = ["load_sample"]

@@ -3,5 +3,3 @@
 from trellis.cli.doctor.command import doctor
 from trellis.cli.doctor.database import judge_clocks
 from trellis.cli.doctor.finding import State
-
-__all__ = ["State", "doctor", "judge_clocks"]

@@ -9,15 +9,3 @@ from trellis.cli.limits.heap import keep_heap_small
 from trellis.cli.limits.limits import Limits, count_descriptors, find_most_descriptors, limits_of, raise_descriptors
 from trellis.cli.limits.once_per_minute import OncePerMinute
 from trellis.cli.limits.protocol import make_protocol
-
-__all__ = [
-    "Acceptor",
-    "Limits",
-    "OncePerMinute",
-    "count_descriptors",
-    "find_most_descriptors",
-    "keep_heap_small",
-    "limits_of",
-    "make_protocol",
-    "raise_descriptors",
-]

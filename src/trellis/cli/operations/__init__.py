@@ -3,5 +3,3 @@
 from trellis.cli.operations.listing import openapi, routes
 from trellis.cli.operations.running import run_app
 from trellis.cli.operations.undo import restore
-
-__all__ = ["openapi", "restore", "routes", "run_app"]

@@ -2,5 +2,3 @@
 
 from trellis.cli.structure.commands import apply_app, export, plan_app, schema
 from trellis.cli.structure.files import write_whole
-
-__all__ = ["apply_app", "export", "plan_app", "schema", "write_whole"]

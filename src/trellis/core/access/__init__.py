@@ -4,8 +4,6 @@ from trellis.core.access import check, view
 from trellis.core.access.rights import describe_right
 from trellis.core.operation import Operation
 
-__all__ = ["describe_right", "operations"]
-
 
 def operations() -> tuple[Operation, ...]:
     """Return the operations."""

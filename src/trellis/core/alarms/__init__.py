@@ -3,16 +3,3 @@
 from trellis.core.alarms.crud import count_unread, mark_read, operations
 from trellis.core.alarms.message import ALARM_TYPES, MESSAGE, alarm_type, build_alarm_message
 from trellis.core.alarms.table import ALARMS, find_alarm, tell_outside
-
-__all__ = [
-    "ALARMS",
-    "ALARM_TYPES",
-    "MESSAGE",
-    "alarm_type",
-    "build_alarm_message",
-    "count_unread",
-    "find_alarm",
-    "mark_read",
-    "operations",
-    "tell_outside",
-]

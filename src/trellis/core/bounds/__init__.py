@@ -14,28 +14,3 @@ from trellis.core.bounds.bound import (
 from trellis.core.bounds.judge import ProposalNeeded, find_broken_condition, judge_calls, judge_end, refuse_not_granted
 from trellis.core.bounds.reach import Reach, find_reach, is_own_only, judge_touched
 from trellis.core.bounds.uses import Use, counting, find_uses, record_uses
-
-__all__ = [
-    "ALLOW",
-    "LEVELS",
-    "NO_BOUNDS",
-    "PROPOSE",
-    "WHOLE",
-    "Bound",
-    "ProposalNeeded",
-    "Reach",
-    "Use",
-    "counting",
-    "describe_per_day",
-    "digest_reach",
-    "find_broken_condition",
-    "find_reach",
-    "find_uses",
-    "is_own_only",
-    "judge_calls",
-    "judge_end",
-    "judge_touched",
-    "read_bounds",
-    "record_uses",
-    "refuse_not_granted",
-]

@@ -1,5 +1,3 @@
 """Checks the whole community for inconsistencies, and repairs them."""
 
 from trellis.core.check.report import operations
-
-__all__ = ["operations"]

@@ -19,31 +19,6 @@ from trellis.core.events.undo_state import find_undoing_events, is_past_undo, re
 from trellis.core.events.within import hide_outside
 from trellis.core.operation import Operation
 
-__all__ = [
-    "EVENTS",
-    "EVENT_LIST",
-    "FILTERS",
-    "LONGEST_DELAY",
-    "PLACE",
-    "Recorder",
-    "changed_members",
-    "event_type",
-    "event_types",
-    "find_undoing_events",
-    "hide_outside",
-    "is_past_undo",
-    "list_caused",
-    "list_types",
-    "may_be_purged",
-    "operations",
-    "refuse_overdue",
-    "refuse_undone",
-    "save_change",
-    "serialize_event",
-    "serialize_with_undo",
-    "show_event",
-]
-
 
 def operations() -> tuple[Operation, ...]:
     """Return the operations of the event log."""

@@ -25,35 +25,3 @@ from trellis.core.factors.party import find_party
 from trellis.core.factors.passkeys import Owner, load
 from trellis.core.factors.proof import EVIDENCE, Evidence, check_evidence, has_factor, take_factor
 from trellis.core.factors.secret import find_service_key, sign
-
-__all__ = [
-    "CODE",
-    "EVIDENCE",
-    "PASSKEY_NAME",
-    "Evidence",
-    "Owner",
-    "begin_pending",
-    "check_evidence",
-    "check_second_step",
-    "decode",
-    "encode",
-    "find_login_of_passkey",
-    "find_party",
-    "find_service_key",
-    "has_factor",
-    "has_second_step",
-    "is_expired",
-    "is_live_challenge",
-    "is_spent",
-    "issue_challenge",
-    "issued_at",
-    "load",
-    "mark_password",
-    "operations",
-    "options_of_new_passkey",
-    "options_of_passkey",
-    "set_up_app",
-    "sign",
-    "take_factor",
-    "was_taken",
-]

@@ -4,5 +4,3 @@
 """
 
 from trellis.core.gate.gate import Gate, Result
-
-__all__ = ["Gate", "Result"]

@@ -33,48 +33,6 @@ from trellis.core.keys.secret import (
 from trellis.core.keys.state import key_state
 from trellis.core.operation import Operation
 
-__all__ = [
-    "BOUND_MEMBERS",
-    "FILTERS",
-    "FOR_TRYING",
-    "KEEP_WEBHOOKS",
-    "MOST",
-    "MOST_OVERLAP",
-    "OVERLAP",
-    "PRESET",
-    "PRESETS",
-    "REASON",
-    "RECORDED",
-    "RESTORE",
-    "SETTINGS",
-    "WHY_PAUSED",
-    "Bearer",
-    "KeyNotUsable",
-    "Keyring",
-    "authenticate",
-    "describe_bound",
-    "describe_bounds",
-    "describe_preset",
-    "find_holder",
-    "find_key",
-    "find_named_key",
-    "find_public_part",
-    "has_key_form",
-    "is_for_trying",
-    "is_key_widened",
-    "key_state",
-    "key_version",
-    "list_bounds",
-    "operations",
-    "redact_beginning",
-    "redact_keys",
-    "redact_path",
-    "serialize_key",
-    "settle_spans",
-    "tidy_reason",
-    "to_one_line",
-]
-
 
 def operations() -> tuple[Operation, ...]:
     """Return the operations on keys."""

@@ -2,5 +2,3 @@
 
 from trellis.core.mail.outbox import Draft, begin_attempt, fill, has_work, settle
 from trellis.core.mail.text import write_test
-
-__all__ = ["Draft", "begin_attempt", "fill", "has_work", "settle", "write_test"]

@@ -10,5 +10,3 @@ from trellis.core.news.topics import (
     read_news,
     read_position,
 )
-
-__all__ = ["ANYTHING", "News", "Position", "format_position", "limit_news", "parse_position", "read_news", "read_position"]

@@ -12,34 +12,6 @@ from trellis.core.nodes.references import refuse_taken
 from trellis.core.nodes.tree import DEEPEST, position_on_return
 from trellis.core.operation import Operation
 
-__all__ = [
-    "DEEPEST",
-    "PUT_EXTERNAL",
-    "Derived",
-    "Edits",
-    "Leaf",
-    "NodeKind",
-    "Placement",
-    "Unfit",
-    "Values",
-    "apply_placement",
-    "count_children_in_the_way",
-    "delete_leaf_rows",
-    "delete_rows",
-    "drop_groups",
-    "find_naming",
-    "find_parent",
-    "operations",
-    "position_on_return",
-    "refuse_taken",
-    "remove_group",
-    "serialize_node",
-    "serialize_nodes",
-    "serialize_target",
-    "slug",
-    "without_groups",
-]
-
 # Each of these modules returns some of the operations of a kind.
 _MODULES = (crud, external, copy, ordering, outline)
 

@@ -16,33 +16,3 @@ from trellis.core.operation.outcome import Outcome, RawText, Trace
 from trellis.core.operation.policies import GroupRole, Raised, SecondFactorPolicy, SignOnPolicy, WebhookPolicy
 from trellis.core.operation.readable import select_readable
 from trellis.core.operation.together import OneByOne, check_weight, run_together
-
-__all__ = [
-    "DRY_RUN",
-    "NO_PREPARATION",
-    "Access",
-    "Call",
-    "Context",
-    "Environment",
-    "Fork",
-    "GroupRole",
-    "OneByOne",
-    "Operation",
-    "Outcome",
-    "Preparation",
-    "Progress",
-    "Raised",
-    "RawText",
-    "SecondFactorPolicy",
-    "SessionEnded",
-    "SignOnPolicy",
-    "Trace",
-    "WebhookPolicy",
-    "check_weight",
-    "conclude",
-    "is_allowed",
-    "judge_role",
-    "renew_actor",
-    "run_together",
-    "select_readable",
-]

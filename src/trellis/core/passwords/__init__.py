@@ -9,7 +9,6 @@ from trellis.core.passwords.breached import BreachedPasswords
 from trellis.core.passwords.digests import (
     NODE,
     SIGN_IN,
-    Cost,
     Digests,
     Plain,
     compare,
@@ -21,26 +20,3 @@ from trellis.core.passwords.digests import (
     verify_password,
 )
 from trellis.core.passwords.lanes import KEYS, PEOPLE, STRANGERS, Lanes, chain, check_number, refuse_proposed
-
-__all__ = [
-    "KEYS",
-    "NODE",
-    "PEOPLE",
-    "SIGN_IN",
-    "STRANGERS",
-    "BreachedPasswords",
-    "Cost",
-    "Digests",
-    "Lanes",
-    "Plain",
-    "chain",
-    "check_number",
-    "compare",
-    "find_digest",
-    "has_password",
-    "hash_password",
-    "is_outdated",
-    "list_passwords",
-    "refuse_proposed",
-    "verify_password",
-]

@@ -6,8 +6,6 @@ from trellis.core.proposals.decision import find_overdue
 from trellis.core.proposals.effects import SHOWN
 from trellis.core.proposals.reading import FILTERS, count_open
 
-__all__ = ["FILTERS", "SHOWN", "count_open", "find_overdue", "operations"]
-
 
 def operations() -> tuple[Operation, ...]:
     """Return the operations on proposals."""

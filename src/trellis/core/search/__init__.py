@@ -1,5 +1,3 @@
 """Search: one operation that looks through all records that an administrator may want to find."""
 
 from trellis.core.search.find import FIND, TEXT, operations
-
-__all__ = ["FIND", "TEXT", "operations"]

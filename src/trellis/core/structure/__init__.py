@@ -6,17 +6,3 @@ from trellis.core.structure.operations import operations
 from trellis.core.structure.run import MAX_DELETES
 from trellis.core.structure.schema import build_schema
 from trellis.core.structure.text import LARGEST_DOCUMENT, LinedMapping, Unreadable, read_document, write_yaml
-
-__all__ = [
-    "DEEPEST",
-    "FORMAT",
-    "LARGEST_DOCUMENT",
-    "MAX_DELETES",
-    "MOST_ENTRIES",
-    "LinedMapping",
-    "Unreadable",
-    "build_schema",
-    "operations",
-    "read_document",
-    "write_yaml",
-]

@@ -9,13 +9,3 @@ from trellis.core.subscriptions.patterns import (
     is_subscribed,
     is_webhook_widened,
 )
-
-__all__ = [
-    "ALARM",
-    "EVERYTHING",
-    "event_patterns",
-    "find_alarm_patterns",
-    "is_alarm",
-    "is_subscribed",
-    "is_webhook_widened",
-]

@@ -3,5 +3,3 @@
 from trellis.core.undo.change_sets import operations as change_set_operations
 from trellis.core.undo.history import history_operations
 from trellis.core.undo.restore import fork, operation
-
-__all__ = ["change_set_operations", "fork", "history_operations", "operation"]

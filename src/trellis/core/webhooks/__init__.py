@@ -9,33 +9,6 @@ from trellis.core.webhooks.fields import SETTINGS, SKIP
 from trellis.core.webhooks.message import MESSAGE_HEADERS, TEST, alarm_message_id, build_headers, message_id, webhook_timestamp
 from trellis.core.webhooks.secret import SecretUnavailable, derive_secret, redact_secrets
 
-__all__ = [
-    "FAILED_SINCE",
-    "FILTERS",
-    "MESSAGE_HEADERS",
-    "MOST",
-    "OVERLAP",
-    "SETTINGS",
-    "SKIP",
-    "TEST",
-    "Address",
-    "Network",
-    "NotAllowed",
-    "SecretUnavailable",
-    "alarm_message_id",
-    "build_headers",
-    "check_address",
-    "check_url",
-    "delivery_message",
-    "derive_secret",
-    "message_id",
-    "operations",
-    "redact_secrets",
-    "serialize_webhook",
-    "webhook_timestamp",
-    "webhook_version",
-]
-
 
 def operations() -> tuple[Operation, ...]:
     """Return the operations on webhooks and their deliveries."""

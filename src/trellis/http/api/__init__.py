@@ -18,31 +18,3 @@ from trellis.http.api.request import (
 )
 from trellis.http.api.request_log import RequestLog
 from trellis.http.api.service import Service, require_bearer
-
-__all__ = [
-    "BOUNDS",
-    "PAGE",
-    "PAGE_REFUSAL",
-    "REQUEST",
-    "Allowance",
-    "ApiRequest",
-    "ApiResponse",
-    "CachedResponse",
-    "Headers",
-    "Name",
-    "RequestCounts",
-    "RequestLog",
-    "Service",
-    "build_call",
-    "build_headers",
-    "encode_written",
-    "extract_key",
-    "is_not_modified",
-    "may_be_larger",
-    "receive_body",
-    "refuse_method",
-    "require_bearer",
-    "require_size",
-    "respond_to_options",
-    "respond_to_preflight",
-]

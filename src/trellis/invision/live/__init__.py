@@ -3,5 +3,3 @@
 from trellis.invision.live.address import check_url, find_private_address
 from trellis.invision.live.client import Client
 from trellis.invision.live.reader import Reader
-
-__all__ = ["Client", "Reader", "check_url", "find_private_address"]

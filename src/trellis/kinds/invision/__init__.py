@@ -13,8 +13,6 @@ from trellis.kinds.invision.categories import CATEGORIES
 from trellis.kinds.invision.forums import FORUMS
 from trellis.kinds.invision.groups import GROUPS
 
-__all__ = ["INVISION"]
-
 _TEXT: Final = {"type": "string"}
 
 INVISION: Final = Dialect(

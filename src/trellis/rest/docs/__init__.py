@@ -3,5 +3,3 @@
 from trellis.rest.docs.openapi import document
 from trellis.rest.docs.reference import Reference
 from trellis.rest.docs.types import type_in_words
-
-__all__ = ["Reference", "document", "type_in_words"]

@@ -5,17 +5,3 @@ from trellis.store.admins.administrators import NO_PASSWORD, Administrator, fold
 from trellis.store.admins.attempts import Attempts
 from trellis.store.admins.identities import Identity
 from trellis.store.admins.sessions import Session
-
-__all__ = [
-    "NO_PASSWORD",
-    "Administrator",
-    "Attempts",
-    "Identity",
-    "Session",
-    "administrators",
-    "attempts",
-    "fold_login",
-    "identities",
-    "invitations",
-    "sessions",
-]

@@ -4,14 +4,3 @@ from trellis.store.factors import authenticators, passkeys, recovery_codes
 from trellis.store.factors.authenticators import Authenticator
 from trellis.store.factors.owners import count_with_factors, delete_all, find_kinds
 from trellis.store.factors.passkeys import Passkey
-
-__all__ = [
-    "Authenticator",
-    "Passkey",
-    "authenticators",
-    "count_with_factors",
-    "delete_all",
-    "find_kinds",
-    "passkeys",
-    "recovery_codes",
-]

@@ -1,5 +1,3 @@
 """The filters of lists that administrators have saved."""
 
 from trellis.store.filters.rows import SavedFilter, delete, find, insert, read_all, update
-
-__all__ = ["SavedFilter", "delete", "find", "insert", "read_all", "update"]

@@ -17,21 +17,3 @@ from trellis.store.keys.rows import (
     record_uses,
     update,
 )
-
-__all__ = [
-    "Key",
-    "count_active",
-    "find",
-    "find_by_name",
-    "find_by_public_part",
-    "find_expiring",
-    "find_for_write",
-    "find_running",
-    "find_unused",
-    "insert",
-    "read_granted",
-    "read_page",
-    "record_uses",
-    "update",
-    "uses",
-]

@@ -30,19 +30,3 @@ from trellis.store.lists.search import (
     trim_journal,
     update_search_index,
 )
-
-__all__ = [
-    "ONE_OF",
-    "Query",
-    "SortBy",
-    "Within",
-    "check_search_index",
-    "count_all",
-    "find_ids_inside",
-    "is_search_index_behind",
-    "note_everything",
-    "read_page",
-    "rebuild_search_index",
-    "trim_journal",
-    "update_search_index",
-]

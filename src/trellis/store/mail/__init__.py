@@ -16,24 +16,3 @@ from trellis.store.mail.rows import (
     purge,
     settle,
 )
-
-__all__ = [
-    "Mail",
-    "Notice",
-    "Recipient",
-    "advance",
-    "claim",
-    "count_notices",
-    "count_waiting",
-    "drop_invitation",
-    "find_due",
-    "find_last",
-    "find_recipient",
-    "insert",
-    "is_alarm_mail_pending",
-    "list_behind",
-    "purge",
-    "reasons",
-    "settle",
-    "skip_alarms",
-]

@@ -1,6 +1,4 @@
 """The migration steps of the tables, one per file, which Alembic runs, and the plan of what running them would do."""
 
 from trellis.store.migrations.effect import Effect
-from trellis.store.migrations.plan import MigrationPlan, PlannedStep, list_blocked, plan_migration
-
-__all__ = ["Effect", "MigrationPlan", "PlannedStep", "list_blocked", "plan_migration"]
+from trellis.store.migrations.plan import MigrationPlan, list_blocked, plan_migration

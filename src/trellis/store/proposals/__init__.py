@@ -1,7 +1,6 @@
 """Proposals: calls that wait for approval, and calls whose approval has been decided."""
 
 from trellis.store.proposals.rows import (
-    Held,
     Proposal,
     close,
     count_open,
@@ -14,18 +13,3 @@ from trellis.store.proposals.rows import (
     purge,
     read_page,
 )
-
-__all__ = [
-    "Held",
-    "Proposal",
-    "close",
-    "count_open",
-    "find",
-    "find_content",
-    "find_open_by_identity",
-    "find_overdue",
-    "insert",
-    "measure_open",
-    "purge",
-    "read_page",
-]

@@ -19,27 +19,3 @@ from trellis.store.requests.searching import (
 )
 from trellis.store.requests.size import check_size, repair_size, trim
 from trellis.store.requests.uses import OperationUse, count_by_hour, count_uses, read_quarters
-
-__all__ = [
-    "KeylessCount",
-    "LogPosition",
-    "LoggedRequest",
-    "OperationUse",
-    "Request",
-    "append",
-    "append_keyless",
-    "check_size",
-    "count_by_hour",
-    "count_uses",
-    "estimate_count",
-    "find",
-    "find_all_by_request_id",
-    "find_by_request_id",
-    "purge",
-    "purge_keyless",
-    "read_quarters",
-    "repair_size",
-    "search",
-    "search_keyless",
-    "trim",
-]

@@ -51,35 +51,3 @@ from trellis.store.siblings.repair import append_to_top_level, check, repair
 from trellis.store.siblings.rows import delete_blocks
 from trellis.store.siblings.succession import positions_after_return, positions_on_leaving
 from trellis.store.siblings.tree import Slot, find_slot, find_slots
-
-__all__ = [
-    "POSITION",
-    "Slot",
-    "append_to_top_level",
-    "arrange",
-    "attach",
-    "attach_many",
-    "build_blocks",
-    "can_arrange",
-    "check",
-    "count_children",
-    "count_children_by_parent",
-    "delete_blocks",
-    "detach",
-    "detach_many",
-    "find_children",
-    "find_children_by_parent",
-    "find_places",
-    "find_position",
-    "find_slot",
-    "find_slots",
-    "move",
-    "move_many",
-    "positions_after_return",
-    "positions_on_leaving",
-    "read_range",
-    "reorder",
-    "repair",
-    "select_all",
-    "select_nodes",
-]

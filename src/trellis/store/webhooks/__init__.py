@@ -3,5 +3,3 @@
 from trellis.store.webhooks import endpoints, log, outbox, reasons
 from trellis.store.webhooks.endpoints import Webhook
 from trellis.store.webhooks.outbox import Attempt, Delivery
-
-__all__ = ["Attempt", "Delivery", "Webhook", "endpoints", "log", "outbox", "reasons"]

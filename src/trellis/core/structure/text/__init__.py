@@ -2,5 +2,3 @@
 
 from trellis.core.structure.text.lined import LinedMapping, Unreadable
 from trellis.core.structure.text.yaml_text import LARGEST_DOCUMENT, read_document, write_yaml
-
-__all__ = ["LARGEST_DOCUMENT", "LinedMapping", "Unreadable", "read_document", "write_yaml"]

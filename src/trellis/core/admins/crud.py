@@ -1,7 +1,7 @@
 """Administrators: the operations that create, change and disable them. No event ever holds a password or its digest."""
 
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from trellis.core import factors
@@ -14,7 +14,7 @@ from trellis.core.admins.sign_in import operation as refused_sign_in
 from trellis.core.admins.tokens import hash_token, open_until
 from trellis.core.events import save_change
 from trellis.core.fields import Boolean, Field, Input, Text, isolate, require, require_found
-from trellis.core.operation import NO_PREPARATION, Context, Operation, Outcome, Preparation
+from trellis.core.operation import Context, Operation, Outcome, Preparation
 from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.errors import Fault, Refused, raise_faults, refuse_fault
 from trellis.sentences import say
@@ -57,6 +57,9 @@ KEEP_WEBHOOKS: Final = Field(
 LINK: Final = Field("link", Text(100), "The secret of a one-time link.", required=True, write_only=True)
 
 
+updating_operation = partial(Operation, writes=True, has_target=True)  # one that changes an administrator
+
+
 def operations() -> tuple[Operation, ...]:
     """Return the operations on administrators except invitations and single sign-on. All are for the panel and the terminal."""
     return (
@@ -93,10 +96,7 @@ def operations() -> tuple[Operation, ...]:
             "mailed to the new address, if there is one and mail can be sent. Administrators who choose fewer alarms for "
             "themselves are notified, too.",
             _update,
-            NAME,
-            LOGIN,
-            EMAIL,
-            MAILED_ALARMS,
+            (NAME, LOGIN, EMAIL, MAILED_ALARMS),
             judges_input=True,
             preparation=Preparation(load=read_own_names),
         ),
@@ -106,8 +106,7 @@ def operations() -> tuple[Operation, ...]:
             "Changes what an administrator may do, effective from their next request. The last owner who can sign in stays an "
             "owner.",
             _set_role,
-            ROLE,
-            KINDS,
+            (ROLE, KINDS),
         ),
         updating_operation(
             "admins.set_password",
@@ -116,8 +115,7 @@ def operations() -> tuple[Operation, ...]:
             "it at the next sign-in, which then requires this password even if they have a passkey. Their second factors are "
             "kept.",
             _set_password,
-            PASSWORD,
-            signing.GOES_ON,
+            (PASSWORD, signing.GOES_ON),
             preparation=Preparation(judge=_judge_new_password),
         ),
         updating_operation(
@@ -126,32 +124,9 @@ def operations() -> tuple[Operation, ...]:
             "Ends an administrator's sessions and prevents them from signing in. Their webhooks are switched off unless "
             "`keepWebhooks` is set, and stay off if the administrator is enabled again.",
             _disable,
-            KEEP_WEBHOOKS,
+            (KEEP_WEBHOOKS,),
         ),
         updating_operation("admins.enable", "Enable an administrator", "Lets a disabled administrator sign in again.", _enable),
-    )
-
-
-def updating_operation(
-    name: str,
-    summary: str,
-    doc: str,
-    run: Callable[[Context], Outcome],
-    *fields: Field,
-    judges_input: bool = False,
-    preparation: Preparation = NO_PREPARATION,
-) -> Operation:
-    """Return an operation that changes an administrator."""
-    return Operation(
-        name,
-        summary,
-        doc,
-        run,
-        fields,
-        writes=True,
-        has_target=True,
-        judges_input=judges_input,
-        preparation=preparation,
     )
 
 

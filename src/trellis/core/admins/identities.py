@@ -66,20 +66,14 @@ def operations() -> tuple[Operation, ...]:
             "Administrators with a second factor must provide it, unless the provider says that they used one there. The session "
             "ends after 12 hours.",
             _sign_on,
-            *_CLAIMS,
-            ADDRESS,
-            AGENT,
-            BROWSER,
+            (*_CLAIMS, ADDRESS, AGENT, BROWSER),
         ),
         updating_operation(
             "admins.confirm_sign_on",
             "Confirm an administrator at the provider",
             "Does what `admins.confirm_password` does, for an administrator who has just signed in again at the provider.",
             _confirm,
-            *_CLAIMS,
-            SESSION,
-            ADDRESS,
-            AGENT,
+            (*_CLAIMS, SESSION, ADDRESS, AGENT),
         ),
         Operation(
             "admins.join",
@@ -95,21 +89,21 @@ def operations() -> tuple[Operation, ...]:
             "Update a role from the provider's groups",
             "Gives an administrator who has signed in at the provider the role of their groups.",
             _follow_groups,
-            *_CLAIMS,
+            _CLAIMS,
         ),
         updating_operation(
             "admins.turn_away",
             "Turn away an administrator without a role",
             "Ends the sessions of an administrator whose groups at the provider no longer give them a role.",
             _turn_away,
-            *_CLAIMS,
+            _CLAIMS,
         ),
         updating_operation(
             "admins.link_identity",
             "Link an account at the provider",
             "Lets an administrator sign in with their account at the provider from now on.",
             _link,
-            *_CLAIMS,
+            _CLAIMS,
         ),
         updating_operation(
             "admins.accept_by_sign_on",
@@ -117,8 +111,7 @@ def operations() -> tuple[Operation, ...]:
             "Accepts an invitation with an account at the provider, with which the administrator signs in from now on instead of a "
             "password. The invitation can be used only once.",
             _accept,
-            *_CLAIMS,
-            LINK,
+            (*_CLAIMS, LINK),
         ),
         updating_operation(
             "admins.unlink_identity",

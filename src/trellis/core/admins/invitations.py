@@ -64,7 +64,7 @@ def operations() -> tuple[Operation, ...]:
             "Creates a new link for somebody who has not chosen a password yet. It is mailed or returned like the first one. The "
             "old link stops working.",
             _renew,
-            BY_MAIL,
+            (BY_MAIL,),
         ),
         updating_operation(
             "admins.withdraw_invitation",
@@ -77,8 +77,7 @@ def operations() -> tuple[Operation, ...]:
             "Accept an invitation",
             "Sets the password that an invited administrator has chosen. Their link works only once.",
             _accept,
-            PASSWORD,
-            LINK,
+            (PASSWORD, LINK),
             preparation=Preparation(judge=_judge),
         ),
     )

@@ -1,7 +1,6 @@
 """Administrators: the operations that create, change and disable them. No event ever holds a password or its digest."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any, Final
 
 from trellis.core import factors
@@ -14,7 +13,7 @@ from trellis.core.admins.sign_in import operation as refused_sign_in
 from trellis.core.admins.tokens import hash_token, open_until
 from trellis.core.events import save_change
 from trellis.core.fields import Boolean, Field, Input, Text, isolate, require, require_found
-from trellis.core.operation import Context, Operation, Outcome, Preparation
+from trellis.core.operation import Context, Operation, Outcome, Preparation, targeted_write
 from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.errors import Fault, Refused, raise_faults, refuse_fault
 from trellis.sentences import say
@@ -57,9 +56,6 @@ KEEP_WEBHOOKS: Final = Field(
 LINK: Final = Field("link", Text(100), "The secret of a one-time link.", required=True, write_only=True)
 
 
-updating_operation = partial(Operation, writes=True, has_target=True)  # one that changes an administrator
-
-
 def operations() -> tuple[Operation, ...]:
     """Return the operations on administrators except invitations and single sign-on. All are for the panel and the terminal."""
     return (
@@ -88,7 +84,7 @@ def operations() -> tuple[Operation, ...]:
             judges_input=True,
             preparation=Preparation(load=read_own_names, judge=_judge_link),
         ),
-        updating_operation(
+        targeted_write(
             "admins.update",
             "Change an administrator",
             "Changes an administrator's name, login or e-mail address, and which alarms are mailed there. A previous address is "
@@ -100,7 +96,7 @@ def operations() -> tuple[Operation, ...]:
             judges_input=True,
             preparation=Preparation(load=read_own_names),
         ),
-        updating_operation(
+        targeted_write(
             "admins.set_role",
             "Set an administrator's role",
             "Changes what an administrator may do, effective from their next request. The last owner who can sign in stays an "
@@ -108,7 +104,7 @@ def operations() -> tuple[Operation, ...]:
             _set_role,
             (ROLE, KINDS),
         ),
-        updating_operation(
+        targeted_write(
             "admins.set_password",
             "Set a password",
             "Sets an administrator's password and ends all their sessions. Unless they chose it themselves, they have to change "
@@ -118,7 +114,7 @@ def operations() -> tuple[Operation, ...]:
             (PASSWORD, signing.GOES_ON),
             preparation=Preparation(judge=_judge_new_password),
         ),
-        updating_operation(
+        targeted_write(
             "admins.disable",
             "Disable an administrator",
             "Ends an administrator's sessions and prevents them from signing in. Their webhooks are switched off unless "
@@ -126,7 +122,7 @@ def operations() -> tuple[Operation, ...]:
             _disable,
             (KEEP_WEBHOOKS,),
         ),
-        updating_operation("admins.enable", "Enable an administrator", "Lets a disabled administrator sign in again.", _enable),
+        targeted_write("admins.enable", "Enable an administrator", "Lets a disabled administrator sign in again.", _enable),
     )
 
 

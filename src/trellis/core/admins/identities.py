@@ -16,7 +16,6 @@ from trellis.core.admins.crud import (
     find_administrator,
     is_own,
     save_administrator,
-    updating_operation,
 )
 from trellis.core.admins.invitations import LINK, find_by_link
 from trellis.core.admins.names import read_own_names, tell_apart
@@ -36,7 +35,7 @@ from trellis.core.admins.sessions import (
 from trellis.core.admins.sign_on import Purpose, SignOnRequest, open_state
 from trellis.core.factors import EVIDENCE, decode, is_spent, take_factor
 from trellis.core.fields import MAX_INTEGER, Boolean, Field, Input, Integer, Text, TextList, isolate, require
-from trellis.core.operation import Context, GroupRole, Operation, Outcome, Preparation, SignOnPolicy
+from trellis.core.operation import Context, GroupRole, Operation, Outcome, Preparation, SignOnPolicy, targeted_write
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store.admins import NO_PASSWORD, Administrator, Identity, administrators, identities, invitations, sessions
@@ -59,7 +58,7 @@ _CLAIMS: Final = (_ISSUER, _SUBJECT, _STATE, *_NAMES, _GROUPS, _AUTH_TIME, _FACT
 def operations() -> tuple[Operation, ...]:
     """Return the operations of single sign-on. All are for the panel and the terminal."""
     return (
-        updating_operation(
+        targeted_write(
             "admins.sign_on",
             "Sign an administrator in through the provider",
             "Starts a session for an administrator whom the provider has identified, and returns the secret of its cookie, once. "
@@ -68,7 +67,7 @@ def operations() -> tuple[Operation, ...]:
             _sign_on,
             (*_CLAIMS, ADDRESS, AGENT, BROWSER),
         ),
-        updating_operation(
+        targeted_write(
             "admins.confirm_sign_on",
             "Confirm an administrator at the provider",
             "Does what `admins.confirm_password` does, for an administrator who has just signed in again at the provider.",
@@ -84,28 +83,28 @@ def operations() -> tuple[Operation, ...]:
             writes=True,
             preparation=Preparation(load=read_own_names),
         ),
-        updating_operation(
+        targeted_write(
             "admins.follow_groups",
             "Update a role from the provider's groups",
             "Gives an administrator who has signed in at the provider the role of their groups.",
             _follow_groups,
             _CLAIMS,
         ),
-        updating_operation(
+        targeted_write(
             "admins.turn_away",
             "Turn away an administrator without a role",
             "Ends the sessions of an administrator whose groups at the provider no longer give them a role.",
             _turn_away,
             _CLAIMS,
         ),
-        updating_operation(
+        targeted_write(
             "admins.link_identity",
             "Link an account at the provider",
             "Lets an administrator sign in with their account at the provider from now on.",
             _link,
             _CLAIMS,
         ),
-        updating_operation(
+        targeted_write(
             "admins.accept_by_sign_on",
             "Accept an invitation at the provider",
             "Accepts an invitation with an account at the provider, with which the administrator signs in from now on instead of a "
@@ -113,7 +112,7 @@ def operations() -> tuple[Operation, ...]:
             _accept,
             (*_CLAIMS, LINK),
         ),
-        updating_operation(
+        targeted_write(
             "admins.unlink_identity",
             "Unlink the account at the provider",
             "Stops an administrator from signing in with their accounts at the provider, and ends the sessions that they started "

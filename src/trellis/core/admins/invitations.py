@@ -18,7 +18,6 @@ from trellis.core.admins.crud import (
     find_administrator,
     require_strong,
     save_administrator,
-    updating_operation,
 )
 from trellis.core.admins.mail import EMAIL
 from trellis.core.admins.names import read_own_names
@@ -27,7 +26,7 @@ from trellis.core.admins.sign_in import count_wrong, find_wait_of_address
 from trellis.core.admins.tokens import hash_token, make_link, open_until
 from trellis.core.fields import Boolean, Field, Text, isolate, require
 from trellis.core.gate import Gate
-from trellis.core.operation import Context, Operation, Outcome, Preparation
+from trellis.core.operation import Context, Operation, Outcome, Preparation, targeted_write
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.store import mail
@@ -58,7 +57,7 @@ def operations() -> tuple[Operation, ...]:
             judges_input=True,
             preparation=Preparation(load=read_own_names),
         ),
-        updating_operation(
+        targeted_write(
             "admins.renew_invitation",
             "Renew an invitation",
             "Creates a new link for somebody who has not chosen a password yet. It is mailed or returned like the first one. The "
@@ -66,13 +65,13 @@ def operations() -> tuple[Operation, ...]:
             _renew,
             (BY_MAIL,),
         ),
-        updating_operation(
+        targeted_write(
             "admins.withdraw_invitation",
             "Withdraw an invitation",
             "Makes the link stop working. The invited administrator stays, without a password, and can be invited again.",
             _withdraw,
         ),
-        updating_operation(
+        targeted_write(
             "admins.accept_invitation",
             "Accept an invitation",
             "Sets the password that an invited administrator has chosen. Their link works only once.",

@@ -19,7 +19,7 @@ from trellis.core.admins.tokens import generate_token, hash_token
 from trellis.core.factors import EVIDENCE, mark_password, take_factor
 from trellis.core.fields import Boolean, Field, Text, TextList, invalid_id, require, require_found, shift_timestamp
 from trellis.core.gate import Gate
-from trellis.core.operation import Context, Environment, Operation, Outcome
+from trellis.core.operation import Context, Environment, Operation, Outcome, targeted_write
 from trellis.core.roles import Permit
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -192,7 +192,7 @@ def operations() -> tuple[Operation, ...]:
             _list,
             has_target=True,
         ),
-        Operation(
+        targeted_write(
             "admins.sign_in",
             "Sign an administrator in",
             "Starts a session and returns the secret of its cookie, once. Administrators with a second factor must provide it. A "
@@ -200,27 +200,21 @@ def operations() -> tuple[Operation, ...]:
             "administrator has not signed in with this browser for 90 days.",
             _sign_in,
             (ADDRESS, AGENT, BROWSER, _ALONE, _MARK, *EVIDENCE),
-            writes=True,
-            has_target=True,
         ),
-        Operation(
+        targeted_write(
             "admins.confirm_password",
             "Confirm an administrator's password",
             "Records that the password was entered again in a session, and returns the secret of its new cookie, once. The old "
             "cookie stops working, in case somebody else has it. Administrators with a second factor must provide it.",
             _confirm_password,
             (SESSION, ADDRESS, AGENT, *EVIDENCE),
-            writes=True,
-            has_target=True,
         ),
-        Operation(
+        targeted_write(
             "admins.sign_out",
             "Sign an administrator out",
             "Ends some or all of an administrator's current sessions.",
             _sign_out,
             (_SESSIONS, _EVERYWHERE, _BUT),
-            writes=True,
-            has_target=True,
             judges_input=True,
         ),
     )

@@ -1,6 +1,5 @@
 """Second factors: the operations for their owners, and the one that removes all those of somebody who is locked out."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,7 +10,7 @@ from trellis.core.factors.passkeys import verify_creation
 from trellis.core.factors.proof import LONGEST_ANSWER, has_factor
 from trellis.core.factors.secret import AppSecretUnavailable, derive_secret
 from trellis.core.fields import MAX_INTEGER, Field, Integer, Text, require_found
-from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.operation import Context, Operation, Outcome, targeted_write
 from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
 from trellis.store.admins import Administrator, administrators, sessions
@@ -44,63 +43,53 @@ def operations() -> tuple[Operation, ...]:
             _list,
             has_target=True,
         ),
-        _write(
+        targeted_write(
             "admins.add_passkey",
             "Add a passkey",
             "Adds a passkey that a browser created. Adding the first second factor also ends all other sessions, and returns "
             "recovery codes, once.",
             _add_passkey,
-            PASSKEY_NAME,
-            _ANSWER,
-            _BINDING,
-            _KEEP,
+            (PASSKEY_NAME, _ANSWER, _BINDING, _KEEP),
         ),
-        _write(
-            "admins.rename_passkey", "Rename a passkey", "Gives a passkey another name.", _rename_passkey, _PASSKEY, PASSKEY_NAME
+        targeted_write(
+            "admins.rename_passkey", "Rename a passkey", "Gives a passkey another name.", _rename_passkey, (_PASSKEY, PASSKEY_NAME)
         ),
-        _write(
+        targeted_write(
             "admins.remove_passkey",
             "Remove a passkey",
             "Removes a passkey and ends all other sessions. Removing the last second factor also removes the recovery codes.",
             _remove_passkey,
-            _PASSKEY,
-            _KEEP,
+            (_PASSKEY, _KEEP),
         ),
-        _write(
+        targeted_write(
             "admins.set_authenticator",
             "Set up an authenticator app",
             "Requires codes from this app from now on. Replacing another app or adding the first second factor also ends all other "
             "sessions, and adding the first one returns recovery codes, once.",
             _set_authenticator,
-            _SALT,
-            CODE,
-            _KEEP,
+            (_SALT, CODE, _KEEP),
         ),
-        _write(
+        targeted_write(
             "admins.remove_authenticator",
             "Remove the authenticator app",
             "Stops requiring codes from an app and ends all other sessions. Removing the last second factor also removes the "
             "recovery codes.",
             _remove_authenticator,
-            _KEEP,
+            (_KEEP,),
         ),
-        _write(
+        targeted_write(
             "admins.renew_recovery_codes",
             "Create new recovery codes",
             "Creates new recovery codes and returns them, once. The old ones stop working.",
             _renew_recovery_codes,
         ),
-        _write(
+        targeted_write(
             "admins.reset_second_factor",
             "Reset an administrator's second factors",
             "Removes all second factors and recovery codes of an administrator who is locked out, and ends all their sessions.",
             _reset,
         ),
     )
-
-
-def _write(name: str, summary: str, doc: str, run: Callable[[Context], Outcome], *fields: Field) -> Operation:
-    return Operation(name, summary, doc, run, fields, writes=True, has_target=True)
 
 
 # --- the operations -----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from trellis.core.actor import Actor
 from trellis.core.events import save_change
 from trellis.core.fields import Boolean, Field, Invalid, Text, Type, invalid_id, isolate, quote
 from trellis.core.keys import redact_keys
-from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.operation import Context, Operation, Outcome, targeted_write
 from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
 from trellis.store import filters
@@ -79,23 +79,19 @@ def operations() -> tuple[Operation, ...]:
             (NAME, LIST, QUERY, SHARED),
             writes=True,
         ),
-        Operation(
+        targeted_write(
             "filters.update",
             "Change a saved filter",
             "Renames, replaces, shares or unshares a saved filter. Only the administrator who saved it can do this and, if it is "
             "shared, owners.",
             _update,
             (*(replace(field, required=False) for field in (NAME, QUERY)), SHARED),
-            writes=True,
-            has_target=True,
         ),
-        Operation(
+        targeted_write(
             "filters.delete",
             "Delete a saved filter",
             "Deletes a saved filter. Only the administrator who saved it can do this and, if it is shared, owners.",
             _delete,
-            writes=True,
-            has_target=True,
         ),
     )
 

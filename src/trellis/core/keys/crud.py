@@ -26,7 +26,7 @@ from trellis.core.keys.fields import (
 from trellis.core.keys.presets import PRESET, apply_preset
 from trellis.core.keys.secret import Secret, new_secret, redact_keys
 from trellis.core.keys.state import key_state
-from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.operation import Context, Operation, Outcome, targeted_write
 from trellis.core.paging import parse_paging, serialize_page
 from trellis.core.version import compute_version, encode_json
 from trellis.errors import Fault, Refused, raise_faults
@@ -55,35 +55,29 @@ def operations() -> tuple[Operation, ...]:
             writes=True,
             judges_input=True,
         ),
-        Operation(
+        targeted_write(
             "keys.update",
             "Change a key",
             "Changes a key's name, owner, note, grants, limits or dialect.",
             _update,
             SETTINGS + CHANGES,
-            writes=True,
             judges_input=True,
-            has_target=True,
             undone_from_event=True,
         ),
-        Operation(
+        targeted_write(
             "keys.rotate",
             "Rotate a key",
             "Generates a new secret and returns it. The secret is returned only once. If a secret from before the last rotation is "
             "still valid (`oldSecretUntil`), it stops working at once: a key has at most two secrets.",
             _rotate,
             (OVERLAP,),
-            writes=True,
-            has_target=True,
         ),
-        Operation(
+        targeted_write(
             "keys.revoke",
             "Revoke a key",
             "Revokes a key permanently and switches off its webhooks. The key stays in the list and the log.",
             _revoke,
             (REASON, KEEP_WEBHOOKS),
-            writes=True,
-            has_target=True,
         ),
     )
 

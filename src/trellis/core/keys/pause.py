@@ -7,7 +7,7 @@ from trellis.core.keys.crud import find_unrevoked, save_key
 from trellis.core.keys.fields import WHY_PAUSED
 from trellis.core.keys.presets import PRESET
 from trellis.core.keys.secret import redact_keys
-from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.operation import Context, Operation, Outcome, targeted_write
 from trellis.store import keys
 
 _PAUSE: Final = "keys.pause"
@@ -17,23 +17,19 @@ _WHICH: Final = replace(PRESET, doc="The preset whose keys to pause.", required=
 def operations() -> tuple[Operation, ...]:
     """Return the operations, all for the panel and the terminal."""
     return (
-        Operation(
+        targeted_write(
             _PAUSE,
             "Pause a key",
             "Refuses every request of a key until the key is resumed. Its grants are kept, and its webhooks stay on.",
             _pause,
             (WHY_PAUSED,),
-            writes=True,
-            has_target=True,
             undone_from_event=True,
         ),
-        Operation(
+        targeted_write(
             "keys.resume",
             "Resume a key",
             "Lets a paused key be used again as before.",
             _resume,
-            writes=True,
-            has_target=True,
             undone_from_event=True,
         ),
         Operation(

@@ -13,7 +13,7 @@ from trellis.core.events import find_undoing_events, is_past_undo, refuse_undone
 from trellis.core.fields import invalid_id
 from trellis.core.keys.crud import check_key_version, find_unrevoked, save_key, serialize_key
 from trellis.core.keys.fields import RECORDED
-from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.operation import Context, Operation, Outcome, targeted_write
 from trellis.errors import Refused
 from trellis.sentences import say, say_many
 from trellis.store import events
@@ -36,14 +36,12 @@ _FINAL: Final[Mapping[str, str]] = MappingProxyType(
 
 def operation() -> Operation:
     """Return the operation, for the panel and the terminal. `events.restore` leads to it; its target is the event."""
-    return Operation(
+    return targeted_write(
         RESTORE,
         "Undo a change to a key",
         "Undoes an event of a key: a change to its settings or grants, a pause or a resume. What has been changed again since is "
         "not undone. A revoked key stays revoked, and a secret that was replaced does not come back.",
         _restore,
-        writes=True,
-        has_target=True,
         undone_from_event=True,
     )
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import Actor
@@ -389,3 +389,6 @@ class Operation:
     def singular(self) -> str:
         """The name of a single record of its resource."""
         return self.kind.singular if self.kind else say(_RECORD_NAMES.get(self.resource) or singular_of(self.resource))
+
+
+targeted_write = partial(Operation, writes=True, has_target=True)  # a write that is about one record

@@ -9,7 +9,7 @@ from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Text, invalid_id, isolate
 from trellis.core.gate import Gate
 from trellis.core.keys import find_holder, redact_keys
-from trellis.core.operation import Access, Call, Context, Operation, Outcome, Preparation
+from trellis.core.operation import Access, Call, Context, Operation, Outcome, Preparation, targeted_write
 from trellis.core.proposals.effects import Effects, collect_effects, find_difference, is_outdated
 from trellis.core.proposals.record import (
     APPROVED,
@@ -77,14 +77,12 @@ def operations() -> tuple[Operation, ...]:
             (_NEEDED,),
             ("OWN_PROPOSAL", "MISSING_VALUE"),
         ),
-        Operation(
+        targeted_write(
             name=_EXPIRE,
             summary="Close an expired proposal",
             doc="Done by the service itself. A proposal can no longer be approved once it expires.",
             run=_expire,
-            writes=True,
             is_announced=True,
-            has_target=True,
         ),
     )
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from trellis.core.events import may_be_purged
 from trellis.core.fields import Boolean, Field, Integer, ListOf, NodeId, Text, Timestamp, invalid_id
-from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.operation import Access, Context, Operation, Outcome, targeted_write
 from trellis.core.undo.many import MOST, MOST_SINGLY, undo_events
 from trellis.core.undo.restore import may_list_all
 from trellis.core.verbs import RESTORE
@@ -93,14 +93,12 @@ def operations() -> tuple[Operation, ...]:
             ),
             is_change_set=True,
         ),
-        Operation(
+        targeted_write(
             name="events.restore_of_key",
             summary="Undo what a key did",
             doc="Undoes all events of a key since a time, as `changesets.restore` does.",
             run=_restore_of_key,
             fields=(_SINCE, _AFTER, _SKIP),
-            writes=True,
-            has_target=True,
             is_change_set=True,
         ),
     )

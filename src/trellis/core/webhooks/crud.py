@@ -8,7 +8,7 @@ from typing import Any, Final
 from trellis.core.actor import DELIVERY
 from trellis.core.events import save_change
 from trellis.core.fields import Field, Input, Integer, Suggestions, Text, require, require_found, shift_timestamp
-from trellis.core.operation import Access, Context, Operation, Outcome, Trace
+from trellis.core.operation import Access, Context, Operation, Outcome, Trace, targeted_write
 from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.core.subscriptions import event_patterns, find_alarm_patterns, is_subscribed, is_webhook_widened
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Response, Verb
@@ -68,24 +68,20 @@ def operations() -> tuple[Operation, ...]:
         _rest_operation(
             DELETE, "Delete a webhook", "Deletes a webhook and the messages that are waiting to be sent to it.", _delete
         ),
-        Operation(
+        targeted_write(
             name="webhooks.rotate",
             summary="Rotate a webhook's secret",
             doc="Generates a new secret and returns it. The secret is returned only once. Until the old secret expires, messages "
             "are signed with both. If messages are still signed with an even older secret (`oldSecretUntil`), that stops at once.",
             run=_rotate,
             fields=(OVERLAP,),
-            writes=True,
-            has_target=True,
         ),
-        Operation(
+        targeted_write(
             name="webhooks.disable",
             summary="Switch off a webhook with a reason",
             doc="Done by the service itself if an endpoint is gone or has failed for a week.",
             run=_disable,
             fields=(_BECAUSE,),
-            writes=True,
-            has_target=True,
         ),
     )
 

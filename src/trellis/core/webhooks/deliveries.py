@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from trellis.core.alarms import build_alarm_message
 from trellis.core.fields import Choice, Field, Integer, NodeId, Text, Timestamp, require_found
-from trellis.core.operation import Context, Operation, Outcome
+from trellis.core.operation import Context, Operation, Outcome, targeted_write
 from trellis.core.subscriptions import is_alarm
 from trellis.core.webhooks.crud import find_webhook
 from trellis.core.webhooks.message import TEST, build_headers, build_message, build_test_message
@@ -67,22 +67,18 @@ def operations() -> tuple[Operation, ...]:
             run=_get,
             has_target=True,
         ),
-        Operation(
+        targeted_write(
             name="webhooks.test",
             summary="Send a test",
             doc="Queues a message of the type `webhook.test` for a webhook.",
             run=_test,
-            writes=True,
-            has_target=True,
         ),
-        Operation(
+        targeted_write(
             name="webhooks.redeliver",
             summary="Resend deliveries",
             doc="Resends one delivery, or all that have failed since a given time. They keep their webhook-id.",
             run=_redeliver,
             fields=_AGAIN,
-            writes=True,
-            has_target=True,
         ),
     )
 

@@ -23,6 +23,7 @@ from tests import cleanup, kept_connections, savings
 from tests.community import COMMUNITY_URL, Community, create_community
 from tests.databases import Databases, OnPostgresql, OnSqlite
 from tests.fixture_types import Clock, Events, MakeKey, Run, RunForEvent
+from tests.network_waits import refuse_network_waits
 from tests.remote_hosts import refuse_remote_hosts
 from tests.wait import search_patiently
 from trellis.compose import compose
@@ -216,6 +217,13 @@ def _known_beforehand(_folder: Path) -> Iterator[None]:
 def _kept_connections() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         kept_connections.keep_connections(patch)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_network_waits() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        refuse_network_waits(patch)
         yield
 
 

@@ -16,7 +16,7 @@ from trellis.core.operation import Call, SessionEnded
 from trellis.errors import LongRead, Refused, refuse_faults
 from trellis.http.asgi import Receive
 from trellis.http.large import LargeRequests, run_by_size
-from trellis.http.reading import LimitedReads, SharedRead, make_long_reads, read_in_thread
+from trellis.http.reading import LimitedReads, SharedRead, follow_fork, make_long_reads, read_in_thread
 from trellis.http.withdrawal import wait_for_write
 from trellis.sentences import drop_advice, say
 from trellis.settings import Settings
@@ -90,6 +90,8 @@ class Runner:
         operation = self.gate.catalogue.find(call.operation)
         if operation.writes:
             try:
+                if operation.fork is not None:
+                    call = await follow_fork(self.gate, call, self._read_seconds)
                 async with self._large.take_turn(size):
                     return await self._wait_for(await run_by_size(size, self.gate.submit, call))
             except SessionEnded:

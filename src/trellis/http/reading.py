@@ -6,6 +6,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, Generic, ParamSpec, TypeVar
 
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.sentences import say
 from trellis.settings import Settings
@@ -23,6 +25,11 @@ async def read_in_thread(seconds: float, function: Callable[P, T], *args: P.args
             return await asyncio.to_thread(function, *args, **kwargs)
     except TimeoutError:
         raise refuse_unanswered() from None
+
+
+async def follow_fork(gate: Gate, call: Call, seconds: float) -> Call:
+    """Return the call that a forking operation leads to. On PostgreSQL it is found in a thread. Raises Refused."""
+    return gate.follow(call) if gate.store.reads_inline else await read_in_thread(seconds, gate.follow, call)
 
 
 class SharedRead(Generic[T]):

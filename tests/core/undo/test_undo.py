@@ -8,8 +8,11 @@ import pytest
 
 from tests.community import ADMINISTRATORS, MEMBERS, Community
 from tests.fixture_types import Clock, Events, Run, RunForEvent
+from tests.memory_meter import MemoryMeter
 from tests.statement_meter import StatementMeter
+from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
+from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.languages import load_language
 from trellis.store import nodes, snapshots
@@ -588,3 +591,15 @@ def test_a_write_keeps_the_rows_that_it_deleted_or_changed_and_no_others(
         ("groups", community.moderators, "deleted"),
         ("forums", community.staff, "changed"),
     }
+
+
+def test_which_operation_undoes_an_event_is_found_without_what_the_event_touched(gate: Gate, do: RunForEvent, run: Run) -> None:
+    """It is found before the write waits for its turn, on SQLite on the event loop."""
+    top = int(run("forums.create", name="Top")["id"])
+    run("core.batch", operations=[{"operation": "forums.create", "body": {"name": "Part", "parentId": top}}] * 500)
+    event = do("forums.delete", top, deleteChildrenOrMove=-1)
+    call = Call("events.restore", TERMINAL, target=event)
+    gate.follow(call)
+    with MemoryMeter(of_write=True) as meter:
+        assert gate.follow(call).operation == "forums.restore"
+    assert meter.peak < 50_000

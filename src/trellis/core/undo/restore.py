@@ -1,6 +1,7 @@
 """The operations that undo an event, and the check whether it can be undone."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final
 
@@ -112,7 +113,7 @@ def _not_runnable(_: Context) -> Outcome:
 
 
 def _resolve_fork(targets: frozenset[str], tx: Transaction, seq: int, actor: Actor, now: str) -> str:
-    event = _get_known_event(tx, seq, actor, now)
+    event = _check_known(tx, seq, events.find_without_touched(tx, seq), actor, now)
     target = f"{event.resource}.{RESTORE.name}"
     if target not in targets and not (target == keys.RESTORE and actor.may(target)):
         raise Refused(
@@ -127,14 +128,13 @@ def _resolve_fork(targets: frozenset[str], tx: Transaction, seq: int, actor: Act
     return target
 
 
-def _get_known_event(tx: Transaction, seq: int, actor: Actor, now: str) -> Event:
-    """Read an event. An actor who may list all events can read any of them, other actors only events that they may undo.
+def _check_known(tx: Transaction, seq: int, event: Event | None, actor: Actor, now: str) -> Event:
+    """Return an event that the actor may know of: any one if they may list all events, otherwise only those that they may undo.
 
     All other events get the same refusal, whether they are of something or somebody else, no longer kept, or never existed. Raises
     Refused (OUT_OF_BOUNDS) for an event of a record in reach that was outside before or after it.
     """
     restore, bounded, own_only = "", None, False
-    event = events.find(tx, seq)
     if event is not None:
         restore = f"{event.resource}.{RESTORE.name}"
         bounded, own_only = find_reach(actor, restore, event.resource), is_own_only(actor, restore)
@@ -156,7 +156,7 @@ def _get_known_event(tx: Transaction, seq: int, actor: Actor, now: str) -> Event
 
 def _refuse_outside(tx: Transaction, event: Event, reach: Reach) -> None:
     """Refuse an event before or after which its record was out of reach: undoing it would show the record as it was there."""
-    (told,) = hide_outside(tx, (event,), {event.resource: reach.roots})
+    (told,) = hide_outside(tx, (replace(event, touched=()),), {event.resource: reach.roots})
     if (told.before, told.after) != (event.before, event.after):
         raise reach.refuse(say("Before or after this event, the record was outside."))
 
@@ -187,7 +187,8 @@ def _check_seen(tx: Transaction, seq: int, event: Event | None, actor: Actor) ->
 
 
 def _restore(kind: NodeKind, context: Context) -> Outcome:
-    event = _get_known_event(context.tx, context.call.target or 0, context.call.actor, context.now)
+    seq = context.call.target or 0
+    event = _check_known(context.tx, seq, events.find(context.tx, seq), context.call.actor, context.now)
     if event.resource != kind.name:
         raise Refused(
             "NOT_RESTORABLE",

@@ -26,7 +26,7 @@ from trellis.http.api.request_log import RequestLog
 from trellis.http.api.waiting import WaitingRequests
 from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.large import LARGE, LargeRequests, run_by_size
-from trellis.http.reading import LimitedReads, make_long_reads, read_in_thread, refuse_uncounted
+from trellis.http.reading import LimitedReads, follow_fork, make_long_reads, read_in_thread, refuse_uncounted
 from trellis.http.sending import BytesUnderWay, send_body
 from trellis.http.withdrawal import wait_for_write
 from trellis.sentences import say
@@ -248,8 +248,7 @@ class Service:
 
     async def follow(self, call: Call) -> Call:
         """Return the call that a forking operation leads to. Raises Refused."""
-        in_place = self.gate.store.reads_inline
-        return self.gate.follow(call) if in_place else await read_in_thread(self._read_seconds, self.gate.follow, call)
+        return await follow_fork(self.gate, call, self._read_seconds)
 
     async def write(self, request: ApiRequest, size: int, submit: Callable[[], Future[Result]]) -> Result:
         """Call `submit`, which reads a request of `size` bytes and hands it to the writer; wait for the result. Raises Refused."""

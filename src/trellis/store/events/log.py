@@ -173,6 +173,19 @@ def find(tx: Transaction, seq: int) -> Event | None:
     return _decode(rows[0], tx) if rows else None
 
 
+_FIND_WITHOUT_TOUCHED = Statement(
+    sa.select(*(sa.literal("[]").label(name) if name == "touched" else events.c[name] for name in Event.__slots__)).where(
+        events.c.seq == bindparam("seq")
+    )
+)
+
+
+def find_without_touched(tx: Transaction, seq: int) -> Event | None:
+    """Read one event with an empty `touched`, which can have many megabytes."""
+    rows = tx.fetch(_FIND_WITHOUT_TOUCHED, seq=seq)
+    return _decode(rows[0], tx) if rows else None
+
+
 _FIND_MANY = Statement(_SELECT.where(IdIn(events.c.seq, "seqs")))
 
 

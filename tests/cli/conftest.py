@@ -10,7 +10,7 @@ import orjson
 import pytest
 from typer import testing
 
-from tests.wait import wait_until
+from tests.wait import GIVE_UP, wait_until
 from trellis.cli import community, terminal
 from trellis.cli.app import app
 from trellis.core.gate import Result
@@ -33,7 +33,11 @@ class TrellisJson(Protocol):
 
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
-    """Stand in a folder without a .env file; give a function that sets settings by their names."""
+    """Stand in a folder without a .env file; give a function that sets settings by their names.
+
+    Commands show no progress, however slow the machine is, unless a test wants to see it.
+    """
+    monkeypatch.setattr(terminal, "_PATIENCE", GIVE_UP)
     folder = tmp_path / "somewhere"
     folder.mkdir()
     monkeypatch.chdir(folder)
@@ -54,8 +58,8 @@ def cli(nowhere: Environment, monkeypatch: pytest.MonkeyPatch) -> Trellis:
 
 
 @pytest.fixture
-def slowly(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Runs an operation as the commands do, for so long that its progress is shown once, when all is done."""
+def slowly(nowhere: Environment, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Runs an operation as the commands do, for so long that its progress is shown once, when all is done. After `nowhere`."""
     done, show = threading.Event(), terminal._show
 
     def show_when_done(*arguments: Any) -> None:

@@ -114,6 +114,7 @@ class _Check:
         return sum(one["problem"] == "unreadable" for one in found["problems"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("community", "small_blocks")
 def test_whatever_stands_in_a_column_the_check_ends_with_a_report(gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "check_file", lambda _tx, _most: [])  # it would read the file, not the transaction

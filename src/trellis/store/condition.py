@@ -136,7 +136,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _about_postgresql(name: str, error: "psycopg.Error") -> str:
     if error.sqlstate == READ_ONLY:
-        return f"The database {name} {NO_WRITES}"
+        return _name_database(NO_WRITES, name)
     told = f"PostgreSQL cannot use the database {name}: {_first_line(error)}"
     return told if (advice := _ADVICE.get(error.sqlstate or "")) is None else f"{told.rstrip('.')}. {advice}"
 
@@ -156,11 +156,15 @@ _OF_STATEMENTS: Final = (
 
 def _about_sqlite(file: Path, error: Exception) -> str:
     if (meaning := sqlite.explain(error, file)) is not None:
-        return f"{meaning.told.replace('The database', f'The database {file}', 1)} {meaning.advice}".rstrip()
+        return f"{_name_database(meaning.told, file)} {meaning.advice}".rstrip()
     for part, what in _OF_STATEMENTS:
         if part in str(error):
             return f"The database {file} {what}"
     return f"The database {file} cannot be used: {error}."
+
+
+def _name_database(sentence: str, name: object) -> str:
+    return sentence.replace("The database", f"The database {name}", 1)
 
 
 def _first_line(error: BaseException) -> str:

@@ -203,22 +203,20 @@ class Meaning(NamedTuple):
 
 
 _DISK_FULL: Final = Meaning(say("The database cannot grow: the disk is full."), "Free some space; nothing has to be restarted.")
+_CLOSED: Final = say("The database cannot be opened.")
+_LOCKED: Final = Meaning(
+    say("The database is locked by another program for longer than TRELLIS_BUSY_TIMEOUT."), "Try again.", is_fault=False
+)
 _OR_READ_ONLY: Final = "and whether the file system has become read-only"
 _MEANINGS: Final[Mapping[int, Meaning]] = {
-    3: Meaning(say("The database cannot be opened."), f"Check who may read and write it, {_OR_READ_ONLY}."),
-    5: Meaning(
-        say("The database is locked by another program for longer than TRELLIS_BUSY_TIMEOUT."), "Try again.", is_fault=False
-    ),
-    6: Meaning(
-        say("The database is locked by another program for longer than TRELLIS_BUSY_TIMEOUT."), "Try again.", is_fault=False
-    ),
+    3: Meaning(_CLOSED, f"Check who may read and write it, {_OR_READ_ONLY}."),
+    5: _LOCKED,
+    6: _LOCKED,
     8: Meaning(say("The database cannot be written to."), f"Check who may write to the file and its folder, {_OR_READ_ONLY}."),
     10: Meaning(say("The database cannot be read or written: the disk reports an error."), "Check the system log."),
     11: Meaning(say("The database is damaged."), "Restore a backup."),
     13: _DISK_FULL,
-    14: Meaning(
-        say("The database cannot be opened."), f"Check that its folder exists, who may read and write it, {_OR_READ_ONLY}."
-    ),
+    14: Meaning(_CLOSED, f"Check that its folder exists, who may read and write it, {_OR_READ_ONLY}."),
     26: Meaning(say("The database is not a SQLite database."), ""),
 }
 _NO_MEMORY: Final = 7

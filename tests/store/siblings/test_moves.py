@@ -21,7 +21,7 @@ from trellis.store.lists import pages
 from trellis.store.lists.pages import Query
 from trellis.store.nodes import rows
 from trellis.store.nodes.rows import Node
-from trellis.store.siblings import btree, tree
+from trellis.store.siblings import btree
 
 OUTER = 1  # a forum at the top level, with as many children as that
 INNER = 2  # a child of it
@@ -187,7 +187,7 @@ class Siblings(RuleBasedStateMachine):
 def test_any_sequence_of_changes_leaves_the_order_of_the_lists(
     new_settings: NewSettings, small_blocks: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree, "_AT_ONCE", 7)  # so that many rows take several statements
+    monkeypatch.setattr("trellis.store.engine.transaction._AT_ONCE", 7)  # so that many rows take several statements
     here = type("Here", (Siblings,), {"new_settings": new_settings})
     bounded = settings(max_examples=settings().max_examples // 6, stateful_step_count=25)
     run_state_machine_as_test(here, settings=bounded)

@@ -17,6 +17,7 @@ from trellis.store.nodes import Node, fold_name
 
 _DIGEST: Final = "$argon2"  # every password hash begins with this
 _GROUPS: Final = Groups()
+_FEW: Final = 1000  # bytes of a list of groups
 Repair = Callable[[], None]
 
 
@@ -256,14 +257,15 @@ def mend_text(text_type: Type, value: Any) -> str | None:
 
 
 def _parse_groups(stored: Any) -> Any:
-    """Parse who has a permission, once for all nodes for which the same is stored. The result must not be changed."""
+    """Parse who has a permission, once for all nodes for which the same few groups are stored. The result must not be changed."""
     try:
-        return _parse_json_groups(orjson.dumps(stored))
+        text = orjson.dumps(stored)
     except orjson.JSONEncodeError:  # lists within lists, deeper than it writes
-        return _as_list(_GROUPS.parse(stored))
+        text = None
+    return _as_list(_GROUPS.parse(stored)) if text is None or len(text) > _FEW else _parse_json_groups(text)
 
 
-@lru_cache(1000)
+@lru_cache(1000)  # which stay in memory
 def _parse_json_groups(stored: bytes) -> Any:
     return _as_list(_GROUPS.parse(orjson.loads(stored)))
 

@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 _EVERY: Final = 60.0  # seconds between two lines in the log about the same fault, at least
 _QUIET: Final = 10.0  # seconds without a failure after which PostgreSQL's disk may have room again
 _DAMAGE: Final = {11, 26}  # SQLITE_CORRUPT, SQLITE_NOTADB
-NO_WRITES: Final = "accepts no writes: its server is a standby, or was set to read-only."
+NO_WRITES: Final = say("The database accepts no writes: its server is a standby, or was set to read-only.")
 READ_ONLY: Final = "25006"  # PostgreSQL's code for a write to a server that accepts none
 FULL: Final = "53100"  # PostgreSQL's code for a full disk
 FORBIDDEN: Final = "42501"  # PostgreSQL's code for a right that the account lacks
@@ -81,7 +81,7 @@ def describe_fault(error: BaseException, file: Path | None) -> str | None:
     """Describe the fault that an error reveals in a sentence, without the name of the file; None if the error is not a fault."""
     cause = _cause(error)
     if getattr(cause, "sqlstate", None) == READ_ONLY:
-        return say("The database accepts no writes: its server is a standby, or was set to read-only.")
+        return NO_WRITES
     if _is_full(error):
         return say("The disk of the database server is full.")
     if isinstance(cause, FileGone):

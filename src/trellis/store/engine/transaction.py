@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import orjson
 import sqlalchemy as sa
@@ -124,6 +124,8 @@ class QueryCache:
             self._weights.clear()
 
 
+_Row = TypeVar("_Row")
+
 _AT_ONCE: Final = 2000  # rows of one statement, after which the time is checked
 _BRIEF: Final = 512 * 1024  # bytes of records that are read and encoded in about four milliseconds
 BRIEFLY: Final = 0.05  # seconds for which a read may keep an event loop; longer than one search of a log, see log_search
@@ -215,14 +217,18 @@ class Transaction:
 
     def execute_many(self, statement: Statement, rows: Sequence[dict[str, Any]]) -> None:
         """Run a statement that returns no rows, once for each set of parameters in `rows`."""
-        for first in range(0, len(rows), _AT_ONCE):
+        for batch in _split(rows):
             sql, own, runner = self._prepare(statement)
-            batch = rows[first : first + _AT_ONCE]
             given = [own | params for params in batch] if own else batch
             if len(given) == 1:  # psycopg would begin a pipeline for it
                 runner.execute(sql, given[0])
             else:
                 runner.executemany(sql, given)
+
+    def execute_rows(self, statement: Statement, rows: Sequence[tuple[Any, ...]], **params: Any) -> None:
+        """Run a statement about rows that returns none, with the same parameters for all of them. See OfRows."""
+        for batch in _split(rows):
+            self.execute(statement, rows=self.encode(batch), **params)
 
     def _run(self, statement: Statement, params: dict[str, Any]) -> Any:
         sql, own, runner = self._prepare(statement)
@@ -302,6 +308,10 @@ class Transaction:
         with suppress(_TrialOver), self.savepoint():
             yield
             raise _TrialOver
+
+
+def _split(rows: Sequence[_Row]) -> Iterator[Sequence[_Row]]:
+    return (rows[first : first + _AT_ONCE] for first in range(0, len(rows), _AT_ONCE))
 
 
 class Overdue(Exception):

@@ -44,7 +44,7 @@ def _add(tx: Transaction, kind: str, ids: Iterable[int], by: int) -> None:
     ranges = Counter((shift, node >> shift) for node in ids for shift in _SHIFTS)
     if ranges:
         rows = [(shift, prefix, by * count) for (shift, prefix), count in ranges.items()]
-        tx.execute(_ADD, kind=kind, rows=tx.encode(rows))
+        tx.execute_rows(_ADD, rows, kind=kind)
 
 
 _RANGES: Final = Statement(
@@ -104,7 +104,7 @@ def check(tx: Transaction, kind: str) -> int:
 def repair(tx: Transaction, kind: str) -> None:
     """Count the deleted ids of a kind again, and replace the stored counts."""
     tx.connection.execute(sa.delete(deleted_id_counts).where(_d.kind == kind))
-    tx.execute(_ADD, kind=kind, rows=tx.encode([*_count(tx, kind)]))
+    tx.execute_rows(_ADD, [*_count(tx, kind)], kind=kind)
 
 
 _KIND: Final = _c.kind == bindparam("kind")

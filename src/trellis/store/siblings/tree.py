@@ -18,7 +18,6 @@ from trellis.store.tables import nodes
 _c = nodes.c
 _WORN: Final = 8  # changes of a block, or of siblings without blocks, in one transaction; see `_is_worn` and `_renew`
 _ROWS_PER_MOVED: Final = 4  # siblings that may be rewritten for each one that joins or leaves
-_AT_ONCE: Final = 2000  # rows that one statement assigns
 _NO_END: Final = 2**31 - 1  # more than any block contains
 
 
@@ -69,8 +68,7 @@ def most_rewritten(moved: int, places: int = 1) -> int:
 def assign_many(tx: Transaction, kind: str, places: Mapping[int, tuple[int | None, Slot]], at: str | None = None) -> None:
     """Write to each of some rows a parent and a slot in its tree, and set `updated_at` to `at` unless that is None."""
     rows = [(kind, node, parent, slot.block, slot.offset) for node, (parent, slot) in places.items()]
-    for first in range(0, len(rows), _AT_ONCE):
-        tx.execute(_ASSIGN_MANY, rows=tx.encode(rows[first : first + _AT_ONCE]), at=at)
+    tx.execute_rows(_ASSIGN_MANY, rows, at=at)
 
 
 def _list_slots(planned: Sequence[Block], positions: Iterable[int]) -> list[Slot]:

@@ -210,7 +210,7 @@ def find_unreadable(tx: Transaction) -> Iterator[UnreadableValue]:
     also stores text that is not UTF-8.
     """
     broken = set[UnreadableValue]()
-    for table in METADATA.sorted_tables:
+    for table in _sort_tables():
         for names, statement in (_wrong_values(table, on_sqlite=tx.sqlite), *([_broken_texts(table)] if tx.sqlite else ())):
             for number, kind, *wrong in tx.fetch(statement) if names else ():
                 is_known = isinstance(number, int) and abs(number) <= LARGEST
@@ -227,6 +227,12 @@ def find_unreadable(tx: Transaction) -> Iterator[UnreadableValue]:
 
 
 @cache
+def _sort_tables() -> Sequence[sa.Table]:
+    """Return all tables, sorted once: that takes longer than to read them where they have few rows."""
+    return METADATA.sorted_tables
+
+
+@cache
 def _documents(table: sa.Table, *, on_sqlite: bool) -> Statement:
     columns = (_readable(table.c[name]) if on_sqlite else table.c[name] for name in _DOCUMENTS[table])
     return Statement(sa.select(table.c.id, *columns).order_by(table.c.id))
@@ -237,7 +243,7 @@ def find_wrong_json(tx: Transaction) -> Iterator[UnreadableValue]:
 
     What reads such a value fails, but no other check does. PostgreSQL stores nothing that is no JSON.
     """
-    for table in METADATA.sorted_tables:
+    for table in _sort_tables():
         if table in {nodes, node_changes, *_DOCUMENTS}:  # the journal has nodes as they were, and forgets them soon
             continue
         names, statement = _wrong_json(table, on_sqlite=tx.sqlite)

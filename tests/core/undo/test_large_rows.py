@@ -11,17 +11,20 @@ from tests.databases import Databases
 from tests.fixture_types import Clock, Run, RunForEvent
 from tests.memory_meter import MemoryMeter
 from trellis.compose import compose
+from trellis.core.operation import together
+from trellis.store import events
+from trellis.store.events import pages
 
 pytestmark = pytest.mark.slow
 
-LONGEST = "x" * 100_000
+LONGEST = "x" * 25_000  # a quarter of what a description has at most; so is all that is counted in bytes
 COUNT = 300
-MOST = 45 * 2**20  # bytes: a hundred nodes as they are read, as they are, and as they are written
+MOST = 45 * 2**18  # bytes: a hundred nodes as they are read, as they are, and as they are written
 
 
 @pytest.fixture(scope="module")
 def _filled(databases: Databases, _community_template: tuple[str, Community]) -> Iterator[tuple[str, int]]:
-    """A community with a forum with 30 MB of descriptions in its children, which all name a group."""
+    """A community with a forum with 7 MB of descriptions in its children, which all name a group."""
     url, community = databases.new(_community_template[0]), _community_template[1]
     gate = compose(settings_for(url), clock=Clock())
     run = runner(gate)
@@ -33,6 +36,14 @@ def _filled(databases: Databases, _community_template: tuple[str, Community]) ->
     gate.store.close()
     yield url, top
     databases.drop(url)
+
+
+@pytest.fixture(autouse=True)
+def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (together, events, pages):
+        name = "_MOST_BYTES" if module is together else "MOST_BYTES"
+        assert getattr(module, name) == 8 * 2**20
+        monkeypatch.setattr(module, name, 2 * 2**20)
 
 
 @pytest.fixture

@@ -215,7 +215,7 @@ class Preparation:
 NO_PREPARATION: Final = Preparation()
 
 
-@dataclass(frozen=True)  # without slots: the cached property needs a __dict__
+@dataclass(frozen=True, eq=False)  # each is one of its own; without slots: the cached property needs a __dict__
 class Operation:
     """One act on the community. Its name, its texts and its function are required; everything else is for those that need it.
 

@@ -1,6 +1,7 @@
 """The refusals that an operation can return over HTTP, with examples, for the OpenAPI document and the reference."""
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from trellis.core.operation import Access, Operation
@@ -25,6 +26,7 @@ def is_shared(refused: Refused) -> bool:
     return refusal.scope not in {Scope.GRANTED, Scope.DECLARED} and not refusal.at_fault
 
 
+@lru_cache(1_000)  # operations: the document and the reference ask for each several times
 def refusals_of(operation: Operation) -> tuple[Refused, ...]:
     """Return every refusal that an operation can return over REST, with an example, sorted by status and code."""
     codes = {message: refusal.code for message, refusal in REFUSALS.items() if _APPLIES[refusal.scope](operation)}

@@ -13,6 +13,7 @@ from trellis.kinds import KINDS
 
 LONGEST: Final = 100_000  # characters of a description
 ANYWHERE: Final = "everywhere"  # in an external id, to find what was stored
+Stored = Mapping[str, list[int]]  # for each kind, the nodes with each text
 
 
 def _fill(part: str, length: int = LONGEST) -> str:
@@ -60,24 +61,27 @@ class Writer:
         self._name = name
         self._text = text
 
-    def store(self, mark: str, copies: int) -> None:
+    def store(self, mark: str, copies: int) -> Stored:
         """Store it, and change it. `mark` stands in what must be unlike others, `copies` is how many nodes of a kind there are."""
+        stored: dict[str, list[int]] = {}
         for kind in KINDS:
-            self._store_nodes(kind, mark, copies)
+            stored[kind.name] = self._store_nodes(kind, mark, copies)
             if kind.tree:
                 self._store_levels(kind)
         self._propose()
         url = "https://hooks.example/" + "x" * 2000
         self._run("webhooks.create", url=url, events=["*"], description=self._name(500))
         self._run("admins.create", name=self._name(100), login=f"other-{mark}", password=PASSWORD)
+        return stored
 
-    def _store_nodes(self, kind: NodeKind, mark: str, copies: int) -> None:
+    def _store_nodes(self, kind: NodeKind, mark: str, copies: int) -> list[int]:
         texts = [field.name for field in kind.fields if getattr(field.type, "longest", 0) >= LONGEST]
         under: dict[str, Any] = {}
-        made = 0
+        stored: list[int] = []
         for sort in WORST if texts else ("",):
             text = self._text(sort) if texts else ""
             made = int(self._run(f"{kind.name}.create", name=self._name(200, sort), **dict.fromkeys(texts, text), **under)["id"])
+            stored.append(made)
             if kind.tree and not under:
                 under = {"parentId": made}
                 self._run(f"{kind.name}.update", made, externalId=f"{ANYWHERE}-{mark}")
@@ -86,9 +90,10 @@ class Writer:
                 self._run(f"{kind.name}.update", made, **dict.fromkeys(texts, changed))
             self._run(f"{kind.name}.update", made, **dict.fromkeys(texts, text), name=self._name(255))
         if texts and kind.tree:
-            steps = [{"operation": f"{kind.name}.copy", "id": made, "body": {"parentId": None}}] * 40
+            steps = [{"operation": f"{kind.name}.copy", "id": stored[-1], "body": {"parentId": None}}] * 40
             for _ in range(copies // 40):
                 self._run("core.batch", operations=steps)
+        return stored
 
     def _store_levels(self, kind: NodeKind) -> None:
         """Make a branch as deep as a tree may be."""

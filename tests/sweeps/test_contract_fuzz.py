@@ -1,5 +1,6 @@
 """The running service keeps what its OpenAPI document promises, whatever is sent: schemathesis, in a bounded run."""
 
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +19,23 @@ from tests.wait import GIVE_UP
 CONFIGURATION: Final = Path(__file__).with_name("schemathesis.toml")
 EXAMPLES: Final = os.environ.get("TRELLIS_FUZZ_EXAMPLES", "6")  # for each operation; give more for a longer run
 PHASES: Final = {"sqlite": "examples,coverage,stateful", "postgresql": "examples,fuzzing,stateful"}
+JSON: Final = "application/json"
+# A form is read to what JSON would be, whatever the operation. Where each boundary is tried, on SQLite, these are sent forms too.
+FORMS: Final = {
+    "forums.create": {"application/x-www-form-urlencoded"},
+    "forums.copy": {"multipart/form-data"},
+    "webhooks.create": {"application/x-www-form-urlencoded", "multipart/form-data"},
+}
+
+
+def leave_out_forms(document: bytes) -> bytes:
+    """Return an OpenAPI document without the forms of all other operations."""
+    found = json.loads(document)
+    for operation in (operation for path in found["paths"].values() for operation in path.values() if "operationId" in operation):
+        content = operation.get("requestBody", {}).get("content", {})
+        for media in content.keys() - {JSON} - FORMS.get(operation["operationId"], set()):
+            del content[media]
+    return json.dumps(found).encode()
 
 
 @pytest.mark.slow
@@ -27,7 +45,8 @@ def test_the_service_keeps_the_promises_of_its_openapi_document(
 ) -> None:
     service = serve(rate_limit=0, bad_key_limit=1_000_000)
     document = tmp_path / "openapi.json"
-    document.write_bytes(service.client.get(f"{service.address}/api/openapi.json").content)
+    promised = service.client.get(f"{service.address}/api/openapi.json").content
+    document.write_bytes(leave_out_forms(promised) if engine == "sqlite" else promised)
     asked = [
         *(f"--config-file={CONFIGURATION}", "--no-color", "run", str(document), "--url", f"{service.address}/api"),
         *("--request-timeout", str(GIVE_UP)),  # on a busy machine an answer may take longer than the usual ten seconds

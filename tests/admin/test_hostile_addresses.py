@@ -1,7 +1,7 @@
 """Addresses that nobody is led to: each page of the panel with values in its query that mean nothing, or that are at an end."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -20,11 +20,15 @@ from trellis.settings import Settings
 
 pytestmark = pytest.mark.slow
 
-_VALUES: Final = (
+_STORED: Final = (  # what a database may take for something else, or refuse
     *("\x00", "-1", "0", "9" * 400, str(2**63), str(-(2**63) - 1), "²", "٣", "1e9", "NaN", "[]", "[" * 200, "{", "null"),
-    *("{{ 7 * 7 }}%s%(x)s{x}", "<script>alert(1)</script>\"'>", "\u202eRTL\u2066\u200b", "😀" * 50, "\x1b[31m\r\nSet-Cookie: a=b"),
-    *("//evil.example", "\\\\evil.example", "javascript:alert(1)", "%00", "x" * 600),
+    *("{{ 7 * 7 }}%s%(x)s{x}", "😀" * 50, "\\\\evil.example", "x" * 600),
 )
+_SHOWN: Final = (  # what a browser may
+    *("<script>alert(1)</script>\"'>", "\u202eRTL\u2066\u200b", "\x1b[31m\r\nSet-Cookie: a=b", "//evil.example"),
+    *("javascript:alert(1)", "%00"),
+)
+_VALUES: Final = {"sqlite": _STORED + _SHOWN, "postgresql": _STORED}
 _TIMES: Final = frozenset(("from", "to", "since", "after", "failedSince", "until"))
 _ENDS: Final = (
     "0001-01-01",
@@ -40,10 +44,10 @@ _PARTS: Final = tuple(range(6))  # of the values, for pages that several kinds o
 _ZONES: Final = ("Pacific/Kiritimati", "America/New_York")
 
 
-def _hostile(names: list[str], part: int) -> Iterator[list[tuple[str, str]]]:
+def _hostile(names: list[str], values: Sequence[str], part: int) -> Iterator[list[tuple[str, str]]]:
     """Give each name each value of a part, with others beside it."""
-    for number in range(part, len(_VALUES) if names else 0, len(_PARTS)):
-        yield [(name, _VALUES[(number + 5 * index) % len(_VALUES)]) for index, name in enumerate(names)]
+    for number in range(part, len(values) if names else 0, len(_PARTS)):
+        yield [(name, values[(number + 5 * index) % len(values)]) for index, name in enumerate(names)]
 
 
 def _ends(names: list[str]) -> Iterator[list[tuple[str, str]]]:
@@ -84,14 +88,14 @@ def _noted(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_noted")
 def test_nothing_in_an_address_fails_or_comes_back_as_markup(
-    admin: Visitor, community: Community, gate: Gate, settings: Settings, run: Run, key: MakeKey
+    engine: str, admin: Visitor, community: Community, gate: Gate, settings: Settings, run: Run, key: MakeKey
 ) -> None:
     fill(gate, run, key)
     paths = [page for page in Panel(gate, settings).pages if page.method == "GET" and "{" not in page.path.replace("{id:int}", "")]
     names = {page.path: _names(admin, page.path.replace("{id:int}", "1")) for page in paths}
     _choose_zone(admin, "UTC")
     for page, part in spread(paths, _PARTS):
-        _check(admin, page.path, _hostile(names[page.path], part))
+        _check(admin, page.path, _hostile(names[page.path], _VALUES[engine], part))
     for zone in _ZONES:
         _choose_zone(admin, zone)
         for page in paths:

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
-from itertools import count, repeat, takewhile
+from itertools import count, repeat
 from typing import Any, Final, NamedTuple
 
 LARGE: Final = 1_048_000  # bytes, a little less than the largest body
@@ -25,14 +25,13 @@ class Body(NamedTuple):
 
 def fill(pieces: Iterable[str], between: str, size: int) -> str:
     """Join as many pieces as fit."""
-    used = 0
-
-    def fits(piece: str) -> bool:
-        nonlocal used
+    used, fitting = 0, list[str]()
+    for piece in pieces:
         used += len(piece.encode()) + len(between)
-        return used <= size
-
-    return between.join(takewhile(fits, pieces))
+        if used > size:
+            break
+        fitting.append(piece)
+    return between.join(fitting)
 
 
 def _times(text: str, size: int) -> str:

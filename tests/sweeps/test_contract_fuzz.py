@@ -17,7 +17,7 @@ from tests.fixture_types import MakeKey, Run
 from tests.wait import GIVE_UP
 
 CONFIGURATION: Final = Path(__file__).with_name("schemathesis.toml")
-EXAMPLES: Final = os.environ.get("TRELLIS_FUZZ_EXAMPLES", "6")  # for each operation; give more for a longer run
+EXAMPLES: Final = os.environ.get("TRELLIS_FUZZ_EXAMPLES", "4")  # for each operation; give more for a longer run
 PHASES: Final = {"sqlite": "examples,coverage,stateful", "postgresql": "examples,fuzzing,stateful"}
 JSON: Final = "application/json"
 # A form is read to what JSON would be, whatever the operation. Where each boundary is tried, on SQLite, these are sent forms too.

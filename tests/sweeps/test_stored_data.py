@@ -206,7 +206,7 @@ def _measure_pages(admin: Visitor, stored: Stored) -> dict[str, int]:
         peaks[path] = meter.peak
         return page
 
-    assert len(find_pages(open_page, stored)) > 80
+    assert len(find_pages(open_page, stored)) > 90
     return peaks
 
 

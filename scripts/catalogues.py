@@ -154,7 +154,9 @@ def find_area(place: str) -> str:
 def read_texts(path: Path) -> Iterator[Text]:
     """Return the texts that a file marks."""
     if path.suffix == ".py":
-        yield from _find_in_python(ast.parse(path.read_text(encoding="utf-8")))
+        code = path.read_text(encoding="utf-8")
+        if any(name in code for name in _PYTHON):  # two of three files have none, and need not be parsed
+            yield from _find_in_python(ast.parse(code))
         return
     with path.open("rb") as content:
         if path.suffix == ".js":

@@ -54,11 +54,10 @@ def build_package(
     root: Path,
     target: Path,
     *,
-    revision: str = "1",
     compression: str = "gzip",
 ) -> Path:
     """Build the package of a wheel into a folder; return its file."""
-    version = f"{wheel.name.split('-')[1]}-{revision}"
+    version = f"{wheel.name.split('-')[1]}-1"
     architecture = _ask("dpkg", "--print-architecture")
     with TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"

@@ -48,6 +48,18 @@ def find_hindrance(folder: Path) -> str | None:
     return f"this machine cannot be copied: {tried.stderr.strip()}" if tried.returncode else None
 
 
+def raise_revision(package: Path, folder: Path) -> Path:
+    """Make the same package of the next revision, beside the first."""
+    tree, raised = folder / "tree", package.with_name(package.name.replace("-1_", "-2_"))
+    subprocess.run(["dpkg-deb", "--raw-extract", package, tree], check=True)
+    control = tree / "DEBIAN" / "control"
+    told = control.read_text()
+    assert told.count("-1\n") == 1
+    control.write_text(told.replace("-1\n", "-2\n"))
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", tree, raised], check=True, stdout=subprocess.DEVNULL)
+    return raised
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)  # dpkg installs 2,500 files twice, and compiles them
 @pytest.mark.skipif(not can_build(), reason="there is no dpkg-deb here")
@@ -58,7 +70,8 @@ def test_the_package_is_installed_used_upgraded_and_purged(release: list[Path], 
     files.mkdir()
     (wheel,) = (file for file in release if file.suffix == ".whl")
     dependencies = find_dependencies(wheel, (ROOT / "requirements" / "runtime.txt").read_text())
-    older, newer = (build_package(wheel, dependencies, "{}", ROOT, files, revision=one, compression="none") for one in ("1", "2"))
+    older = build_package(wheel, dependencies, "{}", ROOT, files, compression="none")
+    newer = raise_revision(older, tmp_path)
     migrate(Settings(database_url=f"sqlite:///{files}/old.db"), to="0013")
     shutil.copy(LIFE, files)
     told = [f"/mnt/{name}" for name in (LIFE.name, older.name, newer.name, "old.db")]

@@ -19,7 +19,7 @@ export PYTHONDONTWRITEBYTECODE :=
 export PATH := $(PATH):/usr/sbin:/sbin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev serve test lint types layers collect audit format lock snapshot catalogues docs release screenshots bench bench-others browser clean
+.PHONY: help setup setup-dev serve test lint types layers compile audit format lock snapshot catalogues docs release screenshots bench bench-others browser clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ serve: setup ## serve a demonstration community on http://127.0.0.1:$(PORT), dat
 	@exec $(BIN)/trellis serve --demo --port $(PORT)
 
 test: setup-dev browser ## every check: lint, types, layers, tests
-	@$(MAKE) --no-print-directory --jobs=2 types lint layers collect $(NODE)/.installed
+	@$(MAKE) --no-print-directory --jobs=2 types lint layers compile $(NODE)/.installed
 	@echo "Running the tests …"
 	@$(BIN)/pytest -n $(PROCESSES) --dist worksteal --thorough --durations=10
 
@@ -53,9 +53,9 @@ layers: setup-dev ## who imports whom: import-linter
 	@echo "Checking who imports whom …"
 	@$(BIN)/lint-imports
 
-collect: setup-dev  # once before the processes that run them do, of which each would compile them all
-	@echo "Collecting the tests …"
-	@found=$$($(BIN)/pytest --collect-only --quiet --quiet) || { echo "$$found"; exit 1; }
+compile: setup-dev  # once before the processes that run them do, of which each would compile them all
+	@echo "Compiling the tests …"
+	@$(BIN)/pytest --only-compile
 
 audit: setup-dev ## check the pinned dependencies for known vulnerabilities, if their database can be reached: pip-audit
 	@echo "Auditing the dependencies …"

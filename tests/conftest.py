@@ -67,6 +67,7 @@ _EXAMPLES: Final = int(os.environ.get("TRELLIS_TEST_EXAMPLES", "25"))  # of each
 hypothesis.settings.register_profile("quick", _PATIENT, max_examples=_EXAMPLES // 2)
 hypothesis.settings.register_profile("thorough", _PATIENT, max_examples=_EXAMPLES)
 _THOROUGH: Final = "--thorough"
+_COMPILE: Final = "--only-compile"
 
 # --- the test run -------------------------------------------------------------------------------------------------
 
@@ -88,6 +89,15 @@ def pytest_collection_finish() -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Offer the whole suite, which `make test` runs; without it the tests marked slow are skipped."""
     parser.addoption(_THOROUGH, action="store_true", help="run the tests marked slow too, and try more examples")
+    parser.addoption(_COMPILE, action="store_true", help="run no tests, but compile them, once for all processes of the next run")
+
+
+def pytest_cmdline_main(config: pytest.Config) -> int | None:
+    """Compile the tests, if that is all that is asked for."""
+    if not config.getoption(_COMPILE):
+        return None
+    savings.compile_tests(config, Path(__file__).parent)
+    return 0
 
 
 @pytest.hookimpl(trylast=True)
@@ -209,7 +219,8 @@ def _no_settings_of_the_developer() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _known_beforehand(_folder: Path) -> Iterator[None]:
-    with savings.known_beforehand(_folder / "savings"):
+    # A run inside of a test has what the outer one has compiled.
+    with savings.known_beforehand(Path(os.environ.get(savings.FOLDER, _folder / "savings"))):
         yield
 
 

@@ -4,6 +4,7 @@ import gc
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from compileall import compile_dir, compile_file
 from contextlib import contextmanager
 from functools import cache, lru_cache, partialmethod
 from importlib import import_module
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 import httpx
 import pytest
+from _pytest.assertion import rewrite
 from jinja2 import Environment
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
 from sqlalchemy import Engine
@@ -23,6 +25,8 @@ from sqlalchemy.util import LRUCache
 from starlette.routing import compile_path
 from typer.main import get_command
 from zxcvbn import zxcvbn
+
+import trellis
 
 _STATEMENTS: Final = 5_000  # that are kept compiled
 _ADDRESSES: Final = 1_000  # that are kept taken apart
@@ -171,6 +175,21 @@ def known_beforehand(folder: Path) -> Iterator[None]:
         patch.setattr("httpx._transports.asgi.is_running_trio", lambda: False)
         patch.setattr("httpcore._synchronization.current_async_library", lambda: "asyncio")
         yield
+
+
+def compile_tests(config: pytest.Config, folder: Path) -> None:
+    """Compile what is not compiled as it is, of the package and of a folder of tests, so that not each process does."""
+    compile_dir(Path(trellis.__file__).parent, quiet=1)
+    state, patterns = config.stash[rewrite.assertstate_key], ("conftest.py", *config.getini("python_files"))
+    for path in folder.rglob("*.py"):
+        if not any(map(path.match, patterns)):
+            compile_file(path, quiet=1)
+            continue
+        compiled = rewrite.get_cache_dir(path) / f"{path.stem}{rewrite.PYC_TAIL}"
+        if rewrite._read_pyc(path, compiled) is None:
+            compiled.parent.mkdir(exist_ok=True)
+            digest, code = rewrite._rewrite_test(path, config)
+            rewrite._write_pyc(state, code, digest, compiled)
 
 
 def pause_collecting() -> None:

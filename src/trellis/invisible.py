@@ -80,7 +80,7 @@ def isolate(text: str) -> str:
 
     A name without characters that change the direction is returned unchanged.
     """
-    if not DIRECTIONS.search(text):
+    if text.isascii() or not DIRECTIONS.search(text):
         return text
     kept: list[str] = []
     opened = 0

@@ -58,7 +58,9 @@ def show(context: Context, value: Any) -> Any:
 
     `|exact` shows a value unchanged.
     """
-    return _say(_language_of(context), value) if isinstance(value, str) and not isinstance(value, Markup) else value
+    if type(value) is str:  # as most are, of hundreds: without a look for the language
+        return isolate(value)
+    return _say(_language_of(context), value) if isinstance(value, str) else value
 
 
 def _language_of(context: Context) -> Language:

@@ -1,5 +1,6 @@
 """The command line as its user has it: called by name, with settings from the environment, in a folder of its own."""
 
+import os
 import sys
 import threading
 from collections.abc import Callable
@@ -47,6 +48,21 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Environment:
             monkeypatch.setenv(PREFIX + name.upper(), value)
 
     return environment
+
+
+@pytest.fixture
+def made_durable(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Path, list[str]]]:
+    """Note each file or folder that is made durable, with the names in it at that time."""
+    noted: list[tuple[Path, list[str]]] = []
+    fsync = os.fsync
+
+    def note(descriptor: int) -> None:
+        fsync(descriptor)
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        noted.append((path, sorted(one.name for one in path.iterdir()) if path.is_dir() else []))
+
+    monkeypatch.setattr(os, "fsync", note)
+    return noted
 
 
 @pytest.fixture

@@ -41,6 +41,17 @@ def test_a_copy_stays_when_the_clock_was_put_back_since_the_ones_before_it(tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == ["trellis-20261122T120000Z.db", "trellis-20311122T120000Z.db"]
 
 
+def test_older_copies_are_deleted_once_the_new_one_is_durable(tmp_path: Path, made_durable: list[tuple[Path, list[str]]]) -> None:
+    schedule = Schedule(tmp_path, timedelta(hours=1), 1)
+    for hour in range(2):
+        make_one(schedule, lambda target: target.touch(), NOON + timedelta(hours=hour))
+    (_, at_first), (_, then) = [one for one in made_durable if one[0] == tmp_path]
+    old, new = "trellis-20261122T120000Z.db", "trellis-20261122T130000Z.db"
+    assert old in at_first
+    assert {old, new} <= set(then)
+    assert [path.name for path in tmp_path.iterdir()] == [new]
+
+
 def test_what_a_killed_process_has_left_is_no_copy(tmp_path: Path) -> None:
     schedule = Schedule(tmp_path, timedelta(hours=1), 1)
 

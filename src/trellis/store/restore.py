@@ -11,7 +11,7 @@ from pathlib import Path
 from trellis.settings import Settings
 from trellis.store import sqlite
 from trellis.store.condition import Condition, find_condition
-from trellis.store.engine import FileLock, backup, database_files, find_reserved, remove_database, restoring_file
+from trellis.store.engine import FileLock, backup, database_files, find_reserved, remove_database, restoring_file, sync_folder
 from trellis.store.migrate import migrate
 
 
@@ -37,13 +37,13 @@ class Candidate:
         is_alone = not any(part.exists() for part in database_files(self.database)[:-1])
         replace_old = self._replace_linked if is_alone and _link(self.database, aside) else self._replace_moved
         moved = replace_old(aside)
-        _sync(self.database.parent)
+        sync_folder(self.database.parent)
         return moved
 
     def _replace_linked(self, aside: Path) -> tuple[Path, ...]:
         """Replace the old database, which is already linked as `aside`. If killed at any point, one of the two is in place."""
         try:
-            _sync(self.database.parent)
+            sync_folder(self.database.parent)
             self.file.rename(self.database)
         except BaseException:
             if self.file.exists():  # otherwise it was renamed just before an interrupt
@@ -59,7 +59,7 @@ class Candidate:
                 if old.exists():
                     moved.append((old, new))
                     old.rename(new)
-            _sync(self.database.parent)
+            sync_folder(self.database.parent)
             self.file.rename(self.database)
         except BaseException:
             for old, new in reversed(moved) if self.file.exists() else ():
@@ -142,12 +142,3 @@ def _own_like(file: Path, model: Path) -> None:
         kept = model.parent.stat()
     with suppress(PermissionError):
         os.chown(file, kept.st_uid, kept.st_gid)
-
-
-def _sync(folder: Path) -> None:
-    """Make renames in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -224,6 +224,14 @@ def test_no_empty_file_of_keys_stays(trellis: Trellis, site: Path, write: Write)
     assert not Path("keys.txt").exists()
 
 
+def test_the_file_of_keys_is_durable_with_its_name(
+    trellis: Trellis, write: Write, made_durable: list[tuple[Path, list[str]]]
+) -> None:
+    assert trellis("apply", write(KEYS), "--yes", "--keys-to", "keys.txt").exit_code == 0
+    (file, _), (folder, names) = made_durable[-2:]
+    assert (file, folder, "keys.txt" in names) == (Path.cwd() / "keys.txt", Path.cwd(), True)
+
+
 def test_new_keys_are_shown_once_otherwise(trellis: Trellis, trellis_json: TrellisJson, write: Write, run: Run) -> None:
     shown = trellis("apply", write(KEYS), "--yes").stdout.splitlines()
     assert shown[-3] == "Save the new keys now: they will not be shown again."

@@ -91,6 +91,14 @@ def test_a_file_is_replaced_as_a_whole_and_stays_as_private_as_it_was(community:
     assert sorted(Path().iterdir()) == [link, site]
 
 
+def test_a_file_is_durable_before_it_replaces_the_old_one_and_so_is_its_name_afterwards(
+    trellis: Trellis, made_durable: list[tuple[Path, list[str]]]
+) -> None:
+    assert trellis("export", "--output", "site.yaml").exit_code == 0
+    (file, _), (folder, names) = made_durable[-2:]
+    assert (file.parent, folder, names) == (Path.cwd(), Path.cwd(), ["site.yaml"])
+
+
 def test_a_pipe_that_has_no_name_of_its_own_is_written_to(community: Community, trellis: Trellis) -> None:
     for leads_to in ("/dev/fd/{}", "link"):
         read, write = os.pipe()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from trellis.cli.terminal import Failure, interrupted_by_signals
+from trellis.store.engine import sync_folder
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ def claim_folder(folder: Path, database: Path) -> None:
 
 
 def rename_new(draft: Path, file: Path) -> None:
-    """Rename a file without overwriting another. Raises OSError. The old name may remain, as a second one."""
+    """Rename a file durably without overwriting another. Raises OSError. The old name may remain, as a second one."""
     try:
         os.link(draft, file)
     except FileExistsError:
@@ -117,6 +118,7 @@ def rename_new(draft: Path, file: Path) -> None:
         if os.path.lexists(file):
             raise FileExistsError(EEXIST, os.strerror(EEXIST), str(file)) from None
         draft.rename(file)
+    sync_folder(file.parent)
 
 
 def _name_copy(folder: Path, at: datetime) -> Path:

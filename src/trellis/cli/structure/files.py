@@ -14,6 +14,7 @@ from typing import Any, Final
 from trellis.cli.terminal import STDIN, Failure, progress_at_terminal
 from trellis.core.kind import NodeKind
 from trellis.core.structure import LARGEST_DOCUMENT, LinedMapping, Unreadable, read_document
+from trellis.store.engine import sync_folder
 
 _CHILDREN: Final = "children"
 _MOST_BYTES: Final = len(BOM_UTF8) + LARGEST_DOCUMENT
@@ -80,7 +81,10 @@ def write_whole(path: Path, text: str) -> None:
                 if target.exists():
                     work.chmod(stat.S_IMODE(target.stat().st_mode))  # those who may read it stay the same
                 file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
             work.replace(target)
+            sync_folder(target.parent)
         finally:
             work.unlink(missing_ok=True)
     except OSError as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from trellis.cli.terminal import Failure, print_message
+from trellis.store.engine import sync_folder
 
 
 class KeysFile:
@@ -25,6 +26,7 @@ class KeysFile:
                 self.is_empty = False
             self._file.flush()
             os.fsync(self._file.fileno())
+            sync_folder(self._path.absolute().parent)
         except OSError as error:
             print_message(f"{self._path} could not be written: {error.strerror}. The keys are shown instead.", style="red")
             return False

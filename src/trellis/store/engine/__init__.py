@@ -3,7 +3,15 @@
 `Store` is one database; `Statement` is a statement that runs often. The clauses are SQL that the two engines spell differently.
 """
 
-from trellis.store.engine.backup import Damaged, backup, database_files, find_reserved, remove_database, restoring_file
+from trellis.store.engine.backup import (
+    Damaged,
+    backup,
+    database_files,
+    find_reserved,
+    remove_database,
+    restoring_file,
+    sync_folder,
+)
 from trellis.store.engine.changes import Shown
 from trellis.store.engine.clauses import (
     Contains,

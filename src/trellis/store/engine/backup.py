@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable
 from contextlib import closing
-from errno import EIO, ENOSPC
+from errno import EINVAL, EIO, ENOSPC
 from pathlib import Path
 from typing import Any, Final
 
@@ -91,3 +91,15 @@ def remove_database(file: Path) -> None:
     """Delete a database that nobody uses, with its files beside it."""
     for part in (*database_files(file), lock_file(file)):
         part.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make durable what was created, renamed and deleted in a folder. Raises OSError."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != EINVAL:  # a file system that has no such thing
+            raise
+    finally:
+        os.close(descriptor)

@@ -108,4 +108,9 @@ async def fetch_made_webhooks(request: PageRequest, actor_type: str, actor: int)
     webhooks = (await request.fetch("webhooks.list", {"perPage": MOST}))["results"]
     made = [one for one in webhooks if one["enabled"] and one["maker"]]
     made = [one for one in made if (one["maker"]["type"], one["maker"]["id"]) == (actor_type, actor)]
-    return [{**one, "name": one["description"] or say("Webhook {id}", id=one["id"])} for one in made]
+    return [{**one, "name": webhook_name(one)} for one in made]
+
+
+def webhook_name(webhook: Mapping[str, Any]) -> str:
+    """Return a name for a webhook, which has no name of its own: its description, or its address without the scheme."""
+    return str(webhook["description"] or webhook["url"].partition("://")[2]).strip()[:80]

@@ -453,11 +453,12 @@ def test_the_page_that_revokes_tells_which_webhooks_go_off_with_it(admin: Visito
     key(name="Plugin")
     plugin = Actor("key", 1, "Plugin", frozenset({"webhooks.create"}))
     assert "webhook" not in _main_text(admin.get("/keys/1/revoke"))
-    for name in ("Search index", "Chat"):
+    for name in ("Search index", ""):
         raw = {"url": "https://hooks.example/x", "events": ["*"], "description": name}
         gate.run(Call("webhooks.create", plugin, raw))
     page = admin.get("/keys/1/revoke")
     assert "2 webhooks created by this key will be switched off too, unless you keep them on: Search index" in _main_text(page)
+    assert "Search index https://hooks.example/x hooks.example/x " in page_text(page)  # by the names of their own pages
     assert "Plugin (API key)" in page_text(admin.get("/webhooks/1"))
     assert admin.post("/keys/1/revoke", {"reason": "", "keepWebhooks": "1"}).status_code == 303
     assert run("webhooks.get", 1)["enabled"] is True

@@ -9,6 +9,7 @@ import orjson
 from starlette.responses import Response
 
 from trellis.admin.chart import UseLine, build_use_line
+from trellis.admin.confirm import webhook_name
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys.form import build_reason_form, press_button, pressed_button
 from trellis.admin.keys.grants import GrantGrid
@@ -212,7 +213,7 @@ async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) ->
             key,
             gains,
             loses,
-            tuple(webhooks.get(one, {"id": one, "name": say("Webhook {item}", item=one), "url": ""}) for one in off),
+            tuple(webhooks[one] for one in off if one in webhooks),  # others were deleted meanwhile
             build_use_line(uses[key["id"]]),
             ran.get(key["id"]),
         )
@@ -238,7 +239,7 @@ async def _fetch_webhooks(request: PageRequest, results: Any) -> dict[int, dict[
     if not any(one["webhooks"] for one in results):
         return {}
     listed = (await request.fetch("webhooks.list", {"perPage": MOST_WEBHOOKS}))["results"]
-    return {one["id"]: {**one, "name": one["description"] or say("Webhook {id}", id=one["id"])} for one in listed}
+    return {one["id"]: {**one, "name": webhook_name(one)} for one in listed}
 
 
 def _build_pages(action: KeyAction) -> tuple[Page, Page]:

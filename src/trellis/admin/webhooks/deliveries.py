@@ -6,11 +6,11 @@ from typing import Any, Final
 import orjson
 from starlette.responses import Response
 
+from trellis.admin.confirm import webhook_name
 from trellis.admin.filters import fetch_filtered
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.admin.webhooks.form import webhook_name
 from trellis.admin.webhooks.webhook import fetch_webhook
 from trellis.core.fields import Field, Text, isolate, parse_whole_number, shift_timestamp
 from trellis.core.webhooks import FAILED_SINCE, FILTERS, MOST, TEST

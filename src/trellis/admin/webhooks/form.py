@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from trellis.admin.confirm import webhook_name
 from trellis.admin.forms import Form
 from trellis.admin.submitted import Submitted
 from trellis.core.alarms import ALARMS, alarm_type
@@ -104,8 +105,3 @@ def describe_events(patterns: Sequence[str], environment: Environment) -> str:
 def describe_webhook(webhook: Mapping[str, Any], environment: Environment) -> dict[str, Any]:
     """Return a webhook with a `name`, and its events in `words`."""
     return {**webhook, "name": webhook_name(webhook), "words": describe_events(webhook["events"], environment)}
-
-
-def webhook_name(webhook: Mapping[str, Any]) -> str:
-    """Return a name for a webhook, which has no name of its own: its description, or its address without the scheme."""
-    return str(webhook["description"] or webhook["url"].partition("://")[2]).strip()[:80]

@@ -8,14 +8,22 @@ import pytest
 from tests.api_fixtures import database
 from tests.community import Community
 from tests.database_state import DatabaseState
+from tests.few_levels import FEW, limit_levels
 from tests.fixture_types import Run, RunForEvent
 from tests.node_rows import insert_below
 from trellis.core.gate import Gate
+from trellis.core.nodes import tree
 from trellis.errors import Refused
 
 __all__ = ["database"]
 
 DEEPEST = 100
+
+
+@pytest.fixture
+def few_levels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a tree has a few levels and no more, what may be moved where is the same."""
+    limit_levels(monkeypatch)
 
 
 def grow(run: Run, levels: int, parent: int | None = None) -> list[int]:
@@ -36,7 +44,7 @@ def refuse(database: DatabaseState, operation: Callable[[], Any], message: str, 
         operation()
     assert refusal.value.message == message, refusal.value
     assert [fault.field for fault in refusal.value.faults] == ([field] if field else [])
-    assert "more than 100 levels" in refusal.value.detail
+    assert f"more than {tree.DEEPEST} levels" in refusal.value.detail
     return refusal.value
 
 
@@ -53,15 +61,17 @@ def test_a_hundred_levels_and_no_more_are_made(run: Run, community: Community, d
     refuse(database, lambda: run("structure.apply", document=document), "INVALID_DOCUMENT", "forums[0]")
 
 
+@pytest.mark.usefixtures("few_levels")
 def test_what_is_below_a_node_counts_wherever_it_goes(run: Run, community: Community, database: DatabaseState) -> None:
-    line, part = grow(run, DEEPEST - 10), grow(run, 11)
+    line, part = grow(run, FEW - 10), grow(run, 11)
     refuse(database, lambda: run("forums.update", part[0], parentId=line[-1]), "INVALID_PARENT")
     refuse(database, lambda: run("forums.copy", part[0], withChildren=True, parentId=line[-1]), "INVALID_PARENT")
-    assert run("forums.copy", part[0], parentId=line[-1])["path"].count(" > ") == DEEPEST - 10
-    assert run("forums.update", part[1], parentId=line[-1])["path"].count(" > ") == DEEPEST - 10
-    assert run("forums.get", part[-1])["path"].count(" > ") == DEEPEST - 1
+    assert run("forums.copy", part[0], parentId=line[-1])["path"].count(" > ") == FEW - 10
+    assert run("forums.update", part[1], parentId=line[-1])["path"].count(" > ") == FEW - 10
+    assert run("forums.get", part[-1])["path"].count(" > ") == FEW - 1
 
 
+@pytest.mark.usefixtures("few_levels")
 @pytest.mark.parametrize(
     ("before", "moves", "refused"),
     [  # a chain of 97, "deep", is there; ">" stands for "below"
@@ -86,7 +96,7 @@ def test_what_is_below_a_node_counts_wherever_it_goes(run: Run, community: Commu
 def test_nodes_that_move_in_one_batch_are_as_deep_as_one_after_the_other(
     run: Run, database: DatabaseState, before: str, moves: str, refused: int | None
 ) -> None:
-    top, *_, last = grow(run, DEEPEST - 3)
+    top, *_, last = grow(run, FEW - 3)
     ids = {name: int(run("forums.create", name=name)["id"]) for name in ("a", "b", "c", "d", "d2", "e", "f")}
 
     def list_moves(wanted: str) -> list[dict[str, Any]]:
@@ -99,15 +109,16 @@ def test_nodes_that_move_in_one_batch_are_as_deep_as_one_after_the_other(
         run("core.batch", operations=[move])
     if refused is None:
         run("core.batch", operations=list_moves(moves))
-        assert max(one["path"].count(" > ") for one in run("forums.list", perPage=1000)["results"]) < DEEPEST
+        assert max(one["path"].count(" > ") for one in run("forums.list", perPage=1000)["results"]) < FEW
         return
     with database.unchanged(), pytest.raises(Refused) as refusal:
         run("core.batch", operations=list_moves(moves))
     assert f"Operation {refused} of the batch" in refusal.value.detail
 
 
+@pytest.mark.usefixtures("few_levels")
 def test_children_that_a_delete_moves_may_come_too_deep(run: Run, community: Community, database: DatabaseState) -> None:
-    line, part = grow(run, DEEPEST - 10), grow(run, 12)
+    line, part = grow(run, FEW - 10), grow(run, 12)
     refuse(
         database,
         lambda: run("forums.delete", part[0], deleteChildrenOrMove=line[-1]),
@@ -115,13 +126,14 @@ def test_children_that_a_delete_moves_may_come_too_deep(run: Run, community: Com
         "deleteChildrenOrMove",
     )
     run("forums.delete", part[0], deleteChildrenOrMove=line[-2])
-    assert run("forums.get", part[-1])["path"].count(" > ") == DEEPEST - 1
+    assert run("forums.get", part[-1])["path"].count(" > ") == FEW - 1
 
 
+@pytest.mark.usefixtures("few_levels")
 def test_undo_brings_nothing_back_that_would_be_too_deep(
     run: Run, community: Community, database: DatabaseState, do: RunForEvent
 ) -> None:
-    line, part = grow(run, DEEPEST - 10), grow(run, 12)
+    line, part = grow(run, FEW - 10), grow(run, 12)
     deleted = do("forums.delete", part[1], deleteChildrenOrMove=-1)
     run("forums.update", part[0], parentId=line[-1])
     refuse(database, lambda: run("forums.restore", deleted), "PARENT_NEEDED", None)
@@ -129,21 +141,23 @@ def test_undo_brings_nothing_back_that_would_be_too_deep(
     assert run("forums.restore", deleted, parentId=line[-2])["restored"]["count"] == 11
 
 
+@pytest.mark.usefixtures("few_levels")
 def test_undo_moves_nothing_back_that_would_be_too_deep(
     run: Run, community: Community, database: DatabaseState, do: RunForEvent
 ) -> None:
-    line, part = grow(run, DEEPEST - 10), grow(run, 12)
+    line, part = grow(run, FEW - 10), grow(run, 12)
     moved = do("forums.update", part[1], parentId=None)
     run("forums.update", part[0], parentId=line[-1])
     refuse(database, lambda: run("forums.restore", moved), "PARENT_NEEDED", None)
     run("forums.restore", moved, parentId=line[-2])
-    assert run("forums.get", part[-1])["path"].count(" > ") == DEEPEST - 1
+    assert run("forums.get", part[-1])["path"].count(" > ") == FEW - 1
 
 
+@pytest.mark.usefixtures("few_levels")
 def test_undo_of_an_undo_moves_no_children_too_deep(
     run: Run, community: Community, database: DatabaseState, do: RunForEvent
 ) -> None:
-    line, part, target = grow(run, DEEPEST - 10), grow(run, 12), community.help
+    line, part, target = grow(run, FEW - 10), grow(run, 12), community.help
     deleted = do("forums.delete", part[0], deleteChildrenOrMove=target)
     restored = do("forums.restore", deleted)
     run("forums.update", target, parentId=line[-1])
@@ -152,13 +166,14 @@ def test_undo_of_an_undo_moves_no_children_too_deep(
     assert refusal.value.message == "CHANGED_SINCE"
 
 
+@pytest.mark.usefixtures("few_levels")
 def test_what_was_deeper_before_there_was_a_limit_can_be_put_right(gate: Gate, run: Run, community: Community) -> None:
-    line = grow(run, DEEPEST)
+    line = grow(run, FEW)
     added = insert_below(gate, line[-1], 20)
-    assert run("forums.update", added[-1], name="Renamed")["path"].count(" > ") == DEEPEST + 19
+    assert run("forums.update", added[-1], name="Renamed")["path"].count(" > ") == FEW + 19
     sibling = run("forums.get", added[3])["parentId"]
     run("forums.update", added[5], parentId=sibling)  # higher than it was
-    assert run("forums.get", added[-1])["path"].count(" > ") == DEEPEST + 17
+    assert run("forums.get", added[-1])["path"].count(" > ") == FEW + 17
     run("forums.delete", added[4], deleteChildrenOrMove=-1)
     run("forums.update", added[5], parentId=None)
     assert run("forums.get", added[-1])["path"].count(" > ") == 14

@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import NewSettings, runner
 from tests.database_state import DatabaseState
+from tests.few_levels import FEW, limit_levels
 from tests.fixture_types import Clock, Run
 from tests.node_rows import read_rows
 from tests.statement_meter import StatementMeter
@@ -186,6 +187,7 @@ def test_together_the_same_is_left_as_one_by_one(
 ) -> None:
     """Batches of changes, moves, creations and deletions, some of them refused, orders, and the undo of each."""
     monkeypatch.setattr(digests, "hash_password", lambda password, _: f"digest of {password}")  # the same each time
+    limit_levels(monkeypatch)
     run_act, share = _ACTS[act]
     at_once, counts = zip(*play(run_act, new_settings, clock), strict=True)
     for module in _RUNS_TOGETHER:
@@ -234,24 +236,27 @@ def change(gate: Gate) -> Seen:
 
 def nest(gate: Gate) -> Seen:
     """Move forums below others that move too, at random, always the same ones: some go below themselves, or are too deep."""
-    choose = Random(3)  # noqa: S311  # it chooses what to move
+    choose = Random(5)  # noqa: S311  # it chooses what to move
     run = runner(gate)
     steps: list[Step] = [{"operation": "forums.create", "as": "0", "body": {"name": "Deep 0"}}]
-    bodies = [{"name": f"Deep {n}", "parentId": {"$ref": f"{n - 1}.id"}} for n in range(1, 96)]
+    bodies = [{"name": f"Deep {n}", "parentId": {"$ref": f"{n - 1}.id"}} for n in range(1, FEW - 4)]
     steps += [{"operation": "forums.create", "as": f"{n}", "body": body} for n, body in enumerate(bodies, 1)]
     deep = run("core.batch", operations=steps)["results"][-1]["result"]["id"]
-    ids = create(run, 14)
-    for turn in range(40):
+    ids, outcomes = create(run, 14), list[str]()
+    for turn in range(14):
         moved = choose.sample(ids, 9)
         steps = []
         for n, node in enumerate(moved):
             before = [None, None, deep] * (n == 0) + moved[max(0, n - 2) : n]
             place: dict[str, Any] = choose.choice([{}, {"position": choose.randrange(3)}, {"name": f"Forum {turn}"}])
-            steps.append(update(node, parentId=choose.choice(ids if turn % 8 == 7 else before), **place))
-        yield try_to(gate, "core.batch", operations=steps)
+            steps.append(update(node, parentId=choose.choice(ids if turn % 4 == 3 else before), **place))
+        yield (tried := try_to(gate, "core.batch", operations=steps))
+        outcomes.append(str(tried[0]))
         if turn % 3:
             yield try_to(gate, "changesets.restore", newest_change_set(run))
             yield try_to(gate, "changesets.restore", newest_change_set(run))
+    for kind in ("'event': None", "under itself", "which is below it", f"more than {FEW} levels"):
+        assert any(kind in outcome for outcome in outcomes), kind
 
 
 def edit(gate: Gate) -> Seen:
@@ -338,7 +343,7 @@ def bring_back_branches(gate: Gate) -> Seen:
     below = [node for parent in ids for node in create(run, 3, parentId=parent)]
     leaves = create(run, 70, parentId=below[0]) + create(run, 2, parentId=below[4], permissions={"view": [group]})
     run("core.batch", operations=[update(node, externalId=f"forum-{node}") for node in leaves])
-    for _ in range(96):
+    for _ in range(FEW - 4):
         deep = run("forums.create", name="Deep", parentId=deep)["id"]
     for meanwhile in (
         [],

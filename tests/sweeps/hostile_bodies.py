@@ -131,6 +131,8 @@ _VALUES: Final[Mapping[str, Callable[[int], Any]]] = {
     "attributes": lambda size: "<p " + fill(_numbered("a"), " ", size - 10) + ">",
     "comments": partial(_times, "<!--"),
 }
+# For fields of forms. Few percent signs: to decode them takes longest, and leaves the page less text; "percent signs" has many.
+_TYPED: Final = ("x", "<", "\n", "%F0%9F%8C%8D" + "x" * 24)
 _SIZES: Final = (LARGE, SMALL)
 _HTML: Final = 99_000  # characters: what a description may have
 
@@ -155,9 +157,9 @@ def form_bodies(fields: Iterable[str]) -> Iterator[Body]:
     """Give forms for the panel: hostile as any, and with hostile values of fields that pages have."""
     yield from (body for body in any_bodies() if body.type == FORM)
     for field in fields:
-        for text in ("x", "%3C", "%0A", "%F0%9F%8C%8D"):
+        for text in _TYPED:
             for size in _SIZES:
-                yield Body(f"{field}: {text} ({size:,})", FORM, partial(_encode, partial(_field, field, text), size))
+                yield Body(f"{field}: {text!r} ({size:,})", FORM, partial(_encode, partial(_field, field, text), size))
         yield Body(f"{field}: many values", FORM, partial(_encode, partial(fill, [f"{field}=1"] * 1_999, "&"), LARGE))
 
 

@@ -24,10 +24,11 @@ PARTS: Final = ("a-b-", "a,", "a=1; ", '"a",', "W/", "a;q=0.1,", "bytes=0-1,", "
 @pytest.mark.parametrize("door", DOORS)
 def test_no_header_takes_much(make_api: MakeApiClient, door: str) -> None:
     api = make_api()
-    for name in ("accept", *NAMES):  # the first one also reads what is read once
+    api.do(send_request(api.application, "GET", door, {}))  # reads what is read once
+    for name in NAMES:
         for part in PARTS:
             text = (part * SIZE)[:SIZE]
             with MemoryMeter() as meter:
                 status, _ = api.do(send_request(api.application, "GET", door, {name: text}))
             assert status < 500, (name, part)
-            assert meter.peak < MOST or name == "accept", (name, part, meter.peak)
+            assert meter.peak < MOST, (name, part, meter.peak)

@@ -177,14 +177,14 @@ def test_with_all_grants_but_its_own_each_is_refused_by_name(sweep: Sweep, key: 
 # decides.
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_with_its_own_grant_alone_each_runs_and_no_other_does(sweep: Sweep, key: MakeKey) -> None:
+    refused = [(other, sweep.target(other.operation) if other.operation.verb is RESTORE else 1) for other in sweep]
     for route in sweep:
         if route.operation.resource == "structure":  # needs the grants of what it lists and runs: see tests/core/structure
             continue
         own = key(route.operation.name)
         assert sweep.ask(route, sweep.target(route.operation), key=own).status_code == route.status
-        for other in sweep:
+        for other, target in refused:
             if other is not route:
-                target = sweep.target(other.operation) if other.operation.verb is RESTORE else 1
                 answer = sweep.ask(other, target, key=own)
                 if route.operation.verb is other.operation.verb is RESTORE:  # nothing is told of events of other resources
                     sweep.read_refusal(other.operation, answer, 404, "INVALID_ID")

@@ -81,9 +81,8 @@ def test_axe_finds_nothing(chrome: Browser, let_in: LetIn, service: Service, run
         if faulty := faults(page):
             found[path] = faulty
     run("keys.pause", 1, reason="Odd requests")
-    for path in ("/admin/keys", "/admin/keys/1", "/admin/keys/1/edit"):
-        page.goto(path)
-        if faulty := faults(page):
-            found[f"{path}, paused"] = faulty
+    page.goto("/admin/keys/1")
+    if faulty := faults(page):
+        found["paused"] = faulty
     context.close()
     assert found == {}

@@ -123,9 +123,9 @@ forums:
         if wrong := faults(page):
             found[name] = wrong
 
-    for path in ("/structure", *(f"/forums/{managed}{rest}" for rest in ("", "/move", "/delete"))):
-        page.goto(f"/admin{path}")
-        look(path)
+    for path in ("", "/move", "/delete"):
+        page.goto(f"/admin/forums/{managed}{path}")
+        look(path or "managed")
     for name, (document, prune, shown) in documents.items():
         page.goto("/admin/structure")
         _drop(page, document)

@@ -143,8 +143,8 @@ def test_the_id_of_a_message_stands_in_its_row(page: Page, gate: Gate, run: Run)
 _PAGES = (  # that tests/admin/test_every_page_browser.py does not open, or not in such a state
     *("", "/webhooks", "/webhooks/1", "/webhooks/2", "/webhooks/3", "/webhooks/4"),
     *("/webhooks/1/rotate", "/webhooks/2/on", "/webhooks/1/redeliver?failedSince=x"),
-    *("/deliveries", "/deliveries?webhook=3", "/deliveries?state=lost", "/deliveries?webhook=1&type=webhook.test", "/deliveries/1"),
-    *("/deliveries/2", "/deliveries/3", "/deliveries/4", "/events/{made}"),
+    *("/deliveries", "/deliveries?webhook=1&type=webhook.test"),
+    *("/deliveries/1", "/deliveries/2", "/deliveries/3", "/deliveries/4", "/events/{made}"),
 )
 
 

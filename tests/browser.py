@@ -31,6 +31,8 @@ _ARGUMENTS: Final = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # Every address is of this machine: for the font that the pages of an OpenID provider name, no name server is asked.
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.1",
     # Every page is of this machine: no process is kept ready for another site, and none of its own draws what nobody sees.
     "--disable-site-isolation-trials",
     # A window begins with an empty page. What comes then, and other pages beside it, come into the same process, not into others.

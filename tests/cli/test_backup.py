@@ -1,5 +1,7 @@
 """`trellis backup`."""
 
+import errno
+import os
 import resource
 import signal
 import stat
@@ -66,6 +68,32 @@ def test_a_copy_is_a_whole_database_that_only_its_owner_reads(community: Communi
     nowhere(database_url="sqlite:///copy.db")
     assert trellis("check").exit_code == 0
     assert '"name": "Betas"' in trellis("run", "forums.get", f"id={community.betas}").stdout
+
+
+@on_sqlite
+@pytest.mark.parametrize(("function", "number"), [("open", errno.EACCES), ("fsync", errno.EINVAL)])
+def test_a_folder_that_cannot_be_made_durable_takes_files_all_the_same(
+    trellis: Trellis, monkeypatch: pytest.MonkeyPatch, function: str, number: int
+) -> None:
+    """Nobody may list what is in it, or its file system does that by itself."""
+    real = getattr(os, function)
+
+    def refuse_folder(file: Any, *more: Any) -> Any:
+        if os.path.isdir(file):  # noqa: PTH112  # a name, or the number of an open one
+            raise OSError(number, os.strerror(number))
+        return real(file, *more)
+
+    Path("keys.yaml").write_text("format: trellis/1\nname: site\nkeys:\n- {name: Feed}\n", encoding="utf-8")
+    monkeypatch.setattr(os, function, refuse_folder)
+    for command in (
+        ("backup", "copy.db"),
+        ("export", "--output", "site.yaml"),
+        ("apply", "keys.yaml", "--yes", "--keys-to", "keys.txt"),
+    ):
+        result = trellis(*command)
+        assert result.exit_code == 0, result.output
+        assert "could not be written" not in result.output
+    assert sorted(path.name for path in Path.cwd().iterdir()) == ["copy.db", "keys.txt", "keys.yaml", "site.yaml"]
 
 
 @on_sqlite

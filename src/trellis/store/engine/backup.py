@@ -94,8 +94,11 @@ def remove_database(file: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make durable what was created, renamed and deleted in a folder. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY)
+    """Make durable what was created, renamed and deleted in a folder, where that is possible, as SQLite does. Raises OSError."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # files may be created in it, but nobody may list them
+        return
     try:
         os.fsync(descriptor)
     except OSError as error:

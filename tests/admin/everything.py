@@ -1,7 +1,7 @@
 """A community that has something of everything, and how every page of its panel is found."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import unescape
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -36,15 +36,17 @@ _MOST: Final = 400  # pages
 KIND: Final = re.compile(rf"^/({'|'.join(kind.name for kind in KINDS)})(?=/|$)")
 
 
-def spread(pages: Iterable[Page], cases: Sequence[T]) -> Iterator[tuple[Page, T]]:
-    """Yield every page with some of the cases: all of them for one that there is once.
-
-    One that all kinds of nodes have is the same function for each, so that its cases are divided among the kinds.
-    """
-    alike: dict[tuple[str, str], list[Page]] = {}
+def group_alike(pages: Iterable[Page], of: Callable[[Page], object] = lambda _: None) -> list[list[Page]]:
+    """Put the pages together that all kinds of nodes have: one function makes them. Those for which `of` differs are apart."""
+    alike: dict[tuple[str, str, object], list[Page]] = {}
     for page in pages:
-        alike.setdefault((page.method, KIND.sub("/", page.path)), []).append(page)
-    for those in alike.values():
+        alike.setdefault((page.method, KIND.sub("/", page.path), of(page)), []).append(page)
+    return list(alike.values())
+
+
+def spread(pages: Iterable[Page], cases: Sequence[T]) -> Iterator[tuple[Page, T]]:
+    """Yield every page with some of the cases: all of them for one that there is once; among kinds they are divided."""
+    for those in group_alike(pages):
         yield from ((those[at % len(those)], cases[at % len(cases)]) for at in range(max(len(those), len(cases))))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
-from tests.admin.everything import KIND
+from tests.admin.everything import group_alike
 from tests.fixture_types import Events, MakeKey, Run, RunForEvent
 from trellis.admin.app import Panel
 from trellis.admin.page import Page
@@ -63,11 +63,8 @@ def fill_in(page: Page, records: dict[str, int], *, gone: bool = False) -> str:
 
 
 def choose(pages: Iterable[Page], may: Callable[[Page], bool]) -> list[Page]:
-    """Choose from pages that all kinds of nodes have, the same function for each: one that may be opened, and one that may not."""
-    alike: dict[tuple[str, str, bool], list[Page]] = {}
-    for page in pages:
-        alike.setdefault((page.method, KIND.sub("/", page.path), may(page)), []).append(page)
-    return [those[at % len(those)] for at, those in enumerate(alike.values())]
+    """Choose from pages that all kinds of nodes have one that may be opened, and one that may not."""
+    return [those[at % len(those)] for at, those in enumerate(group_alike(pages, may))]
 
 
 def is_refused(response: Any) -> bool:

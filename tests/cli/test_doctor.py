@@ -193,7 +193,7 @@ def test_a_webhook_that_takes_all_but_one_message_is_not_said_to_take_nothing(lo
     at = gate.now()
 
     def fill(tx: Transaction) -> None:
-        outbox.insert(tx, Delivery(0, 1, first, "msg_1", "forum.created", "waiting", at, at, step=3, attempted_at=at))
+        outbox.insert(tx, Delivery(0, 1, first, "msg_1", "forum.created", "waiting", at, at, scheduled_attempts=3, attempted_at=at))
         outbox.insert(tx, Delivery(0, 1, last, "msg_2", "forum.created", "delivered", None, at, attempted_at=at))
         endpoints.move_cursors(tx, [1], last)
 

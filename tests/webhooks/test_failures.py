@@ -15,7 +15,7 @@ from tests.webhook_receiver import RawServer, Received, Receiver, respond_with
 from tests.webhooks.conftest import Off, deliver, deliveries
 from trellis.core.gate import Gate
 from trellis.webhooks import DeliveryWorker, outbox
-from trellis.webhooks.retries import STEPS
+from trellis.webhooks.retries import DELAYS
 
 GIGABYTE = 2**30
 
@@ -178,7 +178,7 @@ def test_an_endpoint_that_is_dead_is_switched_off_however_seldom_there_is_someth
 
     def try_all() -> None:
         run("forums.create", name="News")
-        for wait in STEPS:
+        for wait in DELAYS:
             clock.move(seconds=1.1 * wait + 1)
             work_off()
 

@@ -17,7 +17,7 @@ from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.webhooks import DeliveryWorker, worker
 from trellis.webhooks.guard import Guard
-from trellis.webhooks.retries import STEPS
+from trellis.webhooks.retries import DELAYS
 from trellis.webhooks.sender import Sender
 
 
@@ -97,7 +97,7 @@ def test_a_message_that_is_to_be_sent_again_while_its_last_attempt_fails_is(
 ) -> None:
     receiver.answer = respond_with(400)
     run("forums.create", name="News")
-    for wait in STEPS[1:]:
+    for wait in DELAYS[1:]:
         work_off()
         clock.move(seconds=1.2 * wait)
 
@@ -111,7 +111,7 @@ def test_a_message_that_is_to_be_sent_again_while_its_last_attempt_fails_is(
     clock.move(minutes=1)  # it has refused ten in a row
     work_off()
     (delivery,) = deliveries(run)
-    assert (delivery["state"], len(delivery["attempts"])) == ("delivered", len(STEPS) + 1)
+    assert (delivery["state"], len(delivery["attempts"])) == ("delivered", len(DELAYS) + 1)
 
 
 @pytest.mark.slow

@@ -2,19 +2,19 @@
 
 import pytest
 
-from trellis.webhooks.retries import STEPS, pause_length, retry_delay
+from trellis.webhooks.retries import DELAYS, pause_length, retry_delay
 
 
 def test_the_steps_are_those_that_standard_webhooks_recommends() -> None:
     hours = [n * 3600 for n in (2, 5, 10, 14, 20, 24)]
-    assert list(STEPS) == [0, 5, 300, 1800, *hours]
+    assert list(DELAYS) == [0, 5, 300, 1800, *hours]
 
 
 def test_jitter_makes_a_wait_longer_by_a_tenth_at_most() -> None:
-    for step, least in list(enumerate(STEPS))[1:]:
-        waits = [retry_delay(step) or 0 for _ in range(200)]
+    for made, least in list(enumerate(DELAYS))[1:]:
+        waits = [retry_delay(made) or 0 for _ in range(200)]
         assert least <= min(waits) < max(waits) <= least * 1.1
-    assert retry_delay(len(STEPS)) is None
+    assert retry_delay(len(DELAYS)) is None
 
 
 @pytest.mark.parametrize(

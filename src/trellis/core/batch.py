@@ -50,7 +50,7 @@ _NAME: Final = Text(100, 1)
 _TAG: Final = Text(255, 1)
 
 
-class BatchStep(NamedTuple):
+class BatchItem(NamedTuple):
     """One operation of a batch. `id` and the values in `body` may be references to what earlier operations returned.
 
     `name` is the name by which later operations refer to its result; `if_match` is the version that its record must have.
@@ -64,12 +64,12 @@ class BatchStep(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class BatchSteps:
+class BatchItems:
     """The operations of a batch: a list of objects."""
 
     widget: str = "textarea"
 
-    def parse(self, raw: Any) -> tuple[BatchStep, ...]:
+    def parse(self, raw: Any) -> tuple[BatchItem, ...]:
         parts = split_list(raw)
         if parts is None or not 1 <= len(parts) <= MOST:
             raise Invalid(
@@ -78,19 +78,19 @@ class BatchSteps:
                     most=MOST,
                 )
             )
-        steps = tuple(_parse_step(part, index) for index, part in enumerate(parts))
+        items = tuple(_parse_item(part, index) for index, part in enumerate(parts))
         named: dict[str, int] = {}
-        for index, step in enumerate(steps):
-            if step.name and named.setdefault(step.name, index) != index:
+        for index, item in enumerate(items):
+            if item.name and named.setdefault(item.name, index) != index:
                 raise Invalid(
                     say(
                         "[{index}]: as {name} is already the name of operation {named}.",
                         index=index,
-                        name=quote(step.name),
-                        named=named[step.name],
+                        name=quote(item.name),
+                        named=named[item.name],
                     )
                 )
-        return steps
+        return items
 
     def schema(self) -> dict[str, Any]:
         reference = {"type": "object", "properties": {REFERENCE: {"type": "string"}}, "required": [REFERENCE]}
@@ -104,11 +104,11 @@ class BatchSteps:
             "as": _NAME.schema() | {"description": "The name by which later operations refer to what it returns."},
             "ifMatch": _TAG.schema() | {"description": "The `ETag` that the record must have, if the operation changes one."},
         }
-        step = {"type": "object", "properties": properties, "required": ["operation"], "additionalProperties": False}
-        return {"type": "array", "minItems": 1, "maxItems": MOST, "items": step}
+        item = {"type": "object", "properties": properties, "required": ["operation"], "additionalProperties": False}
+        return {"type": "array", "minItems": 1, "maxItems": MOST, "items": item}
 
 
-def _parse_step(raw: Any, index: int) -> BatchStep:
+def _parse_item(raw: Any, index: int) -> BatchItem:
     members = {"operation", "id", "body", "as", "ifMatch"}
     if not isinstance(raw, Mapping) or (unknown := raw.keys() - members):
         named = say(", not with {min}", min=quote(min(unknown))) if isinstance(raw, Mapping) else ""
@@ -139,7 +139,7 @@ def _parse_step(raw: Any, index: int) -> BatchStep:
         raise Invalid(
             say("[{index}]: body must be an object without dryRun; send dryRun with the batch to try all of it.", index=index)
         )
-    return BatchStep(operation, target, body, name, if_match)
+    return BatchItem(operation, target, body, name, if_match)
 
 
 def _parse_member(value: Any, index: int, member: str, parse: Callable[[Any], Any]) -> Any:
@@ -164,9 +164,9 @@ def _parse_tag(raw: Any) -> str:
 def _batch(context: Context) -> Outcome:
     given = require((OPERATIONS,), context.input)
     given.raise_faults()
-    steps: tuple[BatchStep, ...] = given.values[OPERATIONS.name]
+    items: tuple[BatchItem, ...] = given.values[OPERATIONS.name]
     dry = bool(given.get(DRY_RUN.name))
-    progress = Progress(context.call, len(steps))
+    progress = Progress(context.call, len(items))
     references = ReferenceResolver(context.tx)
     returned: list[dict[str, Any]] = []
     public: list[dict[str, Any]] = []
@@ -174,23 +174,23 @@ def _batch(context: Context) -> Outcome:
     last = None
     newest = events.find_newest_number(context.tx)
     records = size = 0
-    outcomes = _run_steps(context, steps, references)
-    for index, step in enumerate(steps):
+    outcomes = _run_items(context, items, references)
+    for index, item in enumerate(items):
         try:
             outcome = next(outcomes)
         except Refused as refused:
-            raise _refuse_step(index, step, refused) from None
+            raise _refuse_item(index, item, refused) from None
         if outcome.event is not None:
             records += _count_records(context.tx, outcome, newest)
             newest = last = outcome.event
         size += len(context.tx.encode(outcome.result))
         if records > MOST_RECORDS or size > MOST_BYTES:
             raise _refuse_size(index + 1)
-        references.results[step.name] = outcome.kept  # or a reference would store a secret in a record
+        references.results[item.name] = outcome.kept  # or a reference would store a secret in a record
         event = None if dry else outcome.event
-        returned.append({"operation": step.operation, "event": event, "result": outcome.result})
-        public.append({"operation": step.operation, "event": event, "result": outcome.kept})
-        tried.append({"operation": step.operation, "event": None, "result": outcome.tried})
+        returned.append({"operation": item.operation, "event": event, "result": outcome.result})
+        public.append({"operation": item.operation, "event": event, "result": outcome.kept})
+        tried.append({"operation": item.operation, "event": None, "result": outcome.tried})
         progress.done()
     plan = {"results": tried, "dryRun": True}
     return Outcome({"results": returned}, public={"results": public}, plan=plan, happened=False, event=last)
@@ -203,28 +203,28 @@ def _count_records(tx: Transaction, outcome: Outcome, before: int) -> int:
     return 1 + len(outcome.touched) if is_its_own else events.count_records(tx, before, last)
 
 
-def _run_steps(context: Context, steps: Sequence[BatchStep], references: ReferenceResolver) -> Iterator[Outcome]:
-    """Yield the outcomes of the steps in order; consecutive similar steps run together. Raises Refused for the next step."""
+def _run_items(context: Context, items: Sequence[BatchItem], references: ReferenceResolver) -> Iterator[Outcome]:
+    """Yield the outcomes of the items in order; consecutive similar items run together. Raises Refused for the next item."""
     done = 0
-    while done < len(steps):
-        calls = [*_build_alike(context, steps[done : done + nodes.AT_ONCE], references)]
+    while done < len(items):
+        calls = [*_build_alike(context, items[done : done + nodes.AT_ONCE], references)]
         together = run_together(context, calls) if len(calls) > 1 else None
         yield from together or (context.run(call) for call in calls)
         done += len(calls)
 
 
-def _build_alike(context: Context, steps: Sequence[BatchStep], references: ReferenceResolver) -> Iterator[Call]:
-    """Yield the calls of the first step and of those after it that can run together with it. Raises Refused for the first step."""
-    first = steps[0]
+def _build_alike(context: Context, items: Sequence[BatchItem], references: ReferenceResolver) -> Iterator[Call]:
+    """Yield the calls of the first item and of those after it that can run together with it. Raises Refused for the first item."""
+    first = items[0]
     yield (call := _build_call(context, first, references))
     alike = context.environment.batchable[first.operation].together_by
     targets = {call.target}
-    for step in steps[1:]:
-        if step.operation != first.operation or alike(step.body) is None or alike(step.body) != alike(first.body):
+    for item in items[1:]:
+        if item.operation != first.operation or alike(item.body) is None or alike(item.body) != alike(first.body):
             return
         size, following = references.size, None
         with suppress(Refused):  # it will be refused when its turn comes, or it refers to a result of these calls
-            following = _build_call(context, step, references)
+            following = _build_call(context, item, references)
         if following is None or (following.target in targets and following.target is not None):
             references.size = size  # its references are counted when its turn comes
             return
@@ -234,43 +234,43 @@ def _build_alike(context: Context, steps: Sequence[BatchStep], references: Refer
 
 def _list_calls(call: Call, given: Input) -> Iterator[Call]:
     """Yield the calls of a batch as far as they are known before it runs: references are not resolved yet."""
-    for step in given.get(OPERATIONS.name, ()):
-        yield call._replace(operation=step.operation, raw=step.body, target=step.id if isinstance(step.id, int) else None)
+    for item in given.get(OPERATIONS.name, ()):
+        yield call._replace(operation=item.operation, raw=item.body, target=item.id if isinstance(item.id, int) else None)
 
 
-def _build_call(context: Context, step: BatchStep, references: ReferenceResolver) -> Call:
-    operation = context.environment.batchable.get(step.operation)
+def _build_call(context: Context, item: BatchItem, references: ReferenceResolver) -> Call:
+    operation = context.environment.batchable.get(item.operation)
     if operation is None:
-        is_misspelt = step.operation not in context.environment.operations
+        is_misspelt = item.operation not in context.environment.operations
         detail = say(
             "A batch cannot run {operation}: it runs only the operations of the API that write, or that get one record.{hint}",
-            operation=quote(step.operation),
-            hint=Suggestions(context.environment.batchable).suggest(step.operation) if is_misspelt else "",
+            operation=quote(item.operation),
+            hint=Suggestions(context.environment.batchable).suggest(item.operation) if is_misspelt else "",
         )
         raise Refused("UNKNOWN_OPERATION", detail)
-    for secret in operation.secrets & step.body.keys():
-        if isinstance(step.body[secret], Mapping):  # it would be hashed while all other writes wait
+    for secret in operation.secrets & item.body.keys():
+        if isinstance(item.body[secret], Mapping):  # it would be hashed while all other writes wait
             detail = say("{secret} must be text: a password cannot be a {reference}.", secret=secret, reference=REFERENCE)
             raise refuse_fault(secret, "INVALID_VALUE", detail)
-    body, target = references.resolve(step.body), references.resolve(step.id)
+    body, target = references.resolve(item.body), references.resolve(item.id)
     if not isinstance(body, Mapping):
         raise refuse_fault("body", "INVALID_VALUE", say("body must be an object, not {body}.", body=quote(body)))
-    if step.if_match and not operation.is_conditional:
+    if item.if_match and not operation.is_conditional:
         detail = say(
             "{name} does not change an existing record, so ifMatch does not apply: leave ifMatch out.",
             name=operation.name,
         )
         raise refuse_fault("ifMatch", "INVALID_VALUE", detail)
-    expected = (find_own_version(step.if_match),) if step.if_match else ()
-    return context.call.build_inner(step.operation, body, _check_target(operation, step, target), expected)
+    expected = (find_own_version(item.if_match),) if item.if_match else ()
+    return context.call.build_inner(item.operation, body, _check_target(operation, item, target), expected)
 
 
-def _check_target(operation: Operation, step: BatchStep, target: Any) -> int | None:
+def _check_target(operation: Operation, item: BatchItem, target: Any) -> int | None:
     if not operation.has_target:
-        if step.id is None:
+        if item.id is None:
             return None
         raise refuse_fault("id", "INVALID_VALUE", say("{name} has no id in its path: leave id out.", name=operation.name))
-    if step.id is None:
+    if item.id is None:
         raise refuse_fault(
             "id", "MISSING_VALUE", say("id is needed, beside operation and body: {name} is about one record.", name=operation.name)
         )
@@ -280,14 +280,14 @@ def _check_target(operation: Operation, step: BatchStep, target: Any) -> int | N
         raise refuse_fault("id", "INVALID_VALUE", say("id {detail}", detail=invalid.detail)) from None
 
 
-def _refuse_step(index: int, step: BatchStep, refused: Refused) -> Refused:
+def _refuse_item(index: int, item: BatchItem, refused: Refused) -> Refused:
     detail = say(
         "Operation {index} of the batch ({operation}) was refused, so nothing was done. {detail}",
         index=index,
-        operation=quote(step.operation),
+        operation=quote(item.operation),
         detail=refused.detail,
     )
-    return Refused("BATCH_REFUSED", detail, facts={"index": index, "operation": step.operation, "problem": refused})
+    return Refused("BATCH_REFUSED", detail, facts={"index": index, "operation": item.operation, "problem": refused})
 
 
 def _refuse_size(done: int) -> Refused:
@@ -320,7 +320,7 @@ _EXAMPLE: Final = [
 _RETURNED: Final = [{"operation": "forums.create", "event": 12, "result": {"id": 7, "name": "News"}}]
 OPERATIONS: Final = Field(
     "operations",
-    BatchSteps(),
+    BatchItems(),
     "The operations to run, in order: objects with `operation`, and with `id`, `body`, `as` and `ifMatch` if needed.",
     required=True,
     example=_EXAMPLE,

@@ -43,8 +43,8 @@ class ReferenceResolver:
     def _follow(self, reference: Any) -> Any:
         name, *path = str(reference).split(".")
         found: Any = self.results if name else {}
-        for step in (name, *path):
-            if not isinstance(found, Mapping) or step not in found:
+        for member in (name, *path):
+            if not isinstance(found, Mapping) or member not in found:
                 detail = say(
                     "{reference} {reference2} refers to nothing: write the `as` of an earlier operation and a member, such as "
                     "news.id.",
@@ -52,7 +52,7 @@ class ReferenceResolver:
                     reference2=quote(reference),
                 )
                 raise refuse_fault(REFERENCE, "INVALID_VALUE", detail)
-            found = found[step]
+            found = found[member]
         return found
 
 

@@ -30,11 +30,11 @@ class RecordGone(KeyReused):
 
 
 class Created(NamedTuple):
-    """A record that was created, according to a kept response. `step` is the index of its operation if that ran in a batch."""
+    """A record that was created, according to a kept response. `batch_index` is that of its operation if that ran in a batch."""
 
     operation: str
     id: int
-    step: int | None = None
+    batch_index: int | None = None
 
 
 class Kept(NamedTuple):
@@ -149,7 +149,7 @@ def _refuse_reused(kept: Kept, catalogue: Catalogue, trace: TraceOf) -> Refused:
         facts = {"resource": PROPOSE.records_at.rpartition("/")[2], "id": kept.response["id"]}
     elif kept.operation is not None:
         first = catalogue.find(kept.operation)
-        created = [one for one in _list_created(first, kept.response, catalogue) if one.step is None]
+        created = [one for one in _list_created(first, kept.response, catalogue) if one.batch_index is None]
         there = [one for one in created if (found := trace(one)) is not None and found.is_there]
         facts = {"resource": first.resource, "id": there[0].id} if there else {}
     if facts:
@@ -162,8 +162,8 @@ def _refuse_gone(created: Created, event: int | None, catalogue: Catalogue) -> R
     operation = catalogue.find(created.operation)
     facts: dict[str, Any] = {"resource": operation.resource, "id": created.id}
     facts |= {} if event is None else {"event": event}
-    facts |= {} if created.step is None else {"index": created.step}
-    which = "" if created.step is None else say(" (operation {step} of the batch)", step=created.step)
+    facts |= {} if created.batch_index is None else {"index": created.batch_index}
+    which = "" if created.batch_index is None else say(" (operation {index} of the batch)", index=created.batch_index)
     by = "" if event is None else say(": event {event} deleted it", event=event)
     detail = say(
         "The first request with this Idempotency-Key created the {singular} {id}{which}, which no longer exists{by}. Nothing was "

@@ -11,7 +11,7 @@ from trellis.store.webhooks import Delivery, Webhook, reasons
 _MINUTE: Final = 60
 _HOUR: Final = 3600
 # The delay of each attempt after the previous one, as Standard Webhooks recommends.
-STEPS: Final = (0, 5, 5 * _MINUTE, 30 * _MINUTE, *(hours * _HOUR for hours in (2, 5, 10, 14, 20, 24)))
+DELAYS: Final = (0, 5, 5 * _MINUTE, 30 * _MINUTE, *(hours * _HOUR for hours in (2, 5, 10, 14, 20, 24)))
 MOST_TRIALS: Final = 4  # early attempts by which one message may delay later messages
 MOST_EARLY: Final = 8  # early attempts of one message in total
 _WEEK: Final = 7 * 24 * _HOUR
@@ -45,9 +45,9 @@ class AttemptResult(NamedTuple):
         return self.error is None and self.status is not None and 200 <= self.status < 300
 
 
-def retry_delay(step: int) -> float | None:
-    """Return the seconds until the next attempt after `step` attempts; None if that was the last one."""
-    return None if step >= len(STEPS) else STEPS[step] * random.uniform(1, 1 + _JITTER)  # noqa: S311  # jitter, not a secret
+def retry_delay(attempts: int) -> float | None:
+    """Return the seconds until the next attempt after so many scheduled attempts; None if that was the last one."""
+    return None if attempts >= len(DELAYS) else DELAYS[attempts] * random.uniform(1, 1 + _JITTER)  # noqa: S311  # jitter, not a secret
 
 
 def pause_length(failures: int, status: int | None) -> float:
@@ -75,7 +75,7 @@ def is_paused(webhook: Webhook, now: str) -> bool:
 def update_delivery(delivery: Delivery, result: AttemptResult, at: str, done: str) -> None:
     """Schedule the next attempt of a message, if any, after an attempt that began and ended at these times."""
     set_back = delivery.attempted_at is not None and delivery.attempted_at > clock_limit(at)
-    early = delivery.step > 0 and delivery.due_at is not None and delivery.due_at > at and not set_back
+    early = delivery.scheduled_attempts > 0 and delivery.due_at is not None and delivery.due_at > at and not set_back
     delivery.attempted_at = at
     if result.delivered or result.unsendable:
         delivery.state, delivery.due_at = "delivered" if result.delivered else "failed", None
@@ -83,8 +83,8 @@ def update_delivery(delivery: Delivery, result: AttemptResult, at: str, done: st
     if early:
         delivery.early_attempts += result.reached  # without a connection, the message is not the cause
         return
-    delivery.step += 1
-    wait = retry_delay(delivery.step)
+    delivery.scheduled_attempts += 1
+    wait = retry_delay(delivery.scheduled_attempts)
     if wait is None:
         delivery.state, delivery.due_at = "failed", None
     else:

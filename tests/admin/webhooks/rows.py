@@ -38,7 +38,7 @@ def insert_delivery(gate: Gate, *attempts: dict[str, Any], **values: Any) -> int
         "message": "msg_0123456789abcdef",
         "type": "webhook.test",
         "state": "delivered",
-        "step": len(attempts),
+        "scheduled_attempts": len(attempts),
         "due_at": None,
         "created_at": now,
         "attempted_at": now if attempts else None,

@@ -18,7 +18,7 @@ from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
-from trellis.core.structure import steps, write_yaml
+from trellis.core.structure import applier, write_yaml
 from trellis.core.structure.operations import APPLY
 from trellis.errors import Refused
 
@@ -99,7 +99,7 @@ def compare(one: Gate, other: Gate, ours: list[Any], theirs: list[Any], *, adopt
     document = write_yaml(wanted, []) if as_text else wanted
     plan = run("structure.plan", document=document, adopt=adopt, **ALL)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(steps, "run_together", lambda _context, _calls, _final: None)
+        patch.setattr(applier, "run_together", lambda _context, _calls, _final: None)
         singly = run("structure.plan", document=document, adopt=adopt, **ALL)
     assert without_times(singly) == without_times(plan)
     assert timeless(read_rows(one)) == before

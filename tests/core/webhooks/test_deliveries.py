@@ -26,7 +26,7 @@ def _sent(gate: Gate, seq: int | None, *attempts: Attempt, **values: Any) -> Non
         "message": "msg_1",
         "type": "forum.created",
         "state": "waiting",
-        "step": 1,
+        "scheduled_attempts": 1,
         "due_at": now,
         "created_at": now,
         "attempted_at": now,

@@ -82,5 +82,5 @@ def test_what_waits_survives(empty_database: Settings) -> None:
     assert webhook.tried_since == webhook.failing_since == _WEBHOOK["failing_since"]
     assert [one.seq for one in _read(store, "2026-01-31T09:20:00.000Z")] == [None, 6]  # what was brought forward is due
     due = _read(store, "2026-01-31T09:30:00.000Z")
-    assert [(one.seq, one.step, one.early_attempts) for one in due] == [(None, 0, 0), (5, 2, 1), (6, 2, 1)]
+    assert [(one.seq, one.scheduled_attempts, one.early_attempts) for one in due] == [(None, 0, 0), (5, 2, 1), (6, 2, 1)]
     store.close()

@@ -43,7 +43,7 @@ Bodies = Sequence[tuple[Record, Mapping[str, Any]]]  # nodes, each with the body
 
 
 @dataclass(frozen=True, slots=True)
-class RecordStep:
+class RecordItem:
     """One operation of a batch, with the record on which it runs as it is before the batch."""
 
     operation: str
@@ -51,18 +51,18 @@ class RecordStep:
     body: Mapping[str, Any]
 
     def serialize(self) -> dict[str, Any]:
-        """Serialise the step as a batch accepts it."""
+        """Serialise the item as a batch accepts it."""
         whole = {"operation": self.operation, "id": self.record["id"], "body": dict(self.body)}
         return whole | ({"ifMatch": record_version(self.record)} if self._stays_as_read else {})
 
     @property
     def moves(self) -> bool:
-        """Whether the step moves its record, and thereby siblings, which other steps may be about."""
+        """Whether the item moves its record, and thereby siblings, which other items may be about."""
         return self._updates and not _PLACE.isdisjoint(self.body)
 
     @property
     def _stays_as_read(self) -> bool:
-        """Whether no other step can change the record: any change is then somebody else's."""
+        """Whether no other item can change the record: any change is then somebody else's."""
         return self._updates and not self.moves and _CHILDREN not in self.record
 
     @property
@@ -102,12 +102,11 @@ class BatchPlan:
     """What a batch would do to `count` nodes. `with_them` is how many other nodes are deleted with them.
 
     `rows` are the first `PlannedRow`s, or what the page of another operation lists, and `more` is the number of others. `version`
-    differs if any of the nodes or what is done to them does. `steps` are the steps that are needed for this. An operation other
-    than a batch is sent `raw`. `reason` is recorded in the events. `check` refuses results of the steps that differ from those of
-    the dry run.
+    differs if any of the nodes or what is done to them does. `items` are what is needed for this. An operation other than a batch
+    is sent `raw`. `reason` is recorded in the events. `check` refuses results of the items that differ from those of the dry run.
     """
 
-    steps: tuple[RecordStep, ...]
+    items: tuple[RecordItem, ...]
     rows: tuple[Any, ...]
     count: int
     with_them: int
@@ -119,7 +118,7 @@ class BatchPlan:
 
     def serialize(self) -> dict[str, Any]:
         """Serialise the plan as the operation that carries it out accepts it."""
-        return dict(self.raw) if self.raw is not None else _serialize_steps(self.steps)
+        return dict(self.raw) if self.raw is not None else _serialize_items(self.items)
 
     @property
     def all_count(self) -> int:
@@ -127,10 +126,10 @@ class BatchPlan:
         return self.count + self.with_them
 
 
-def _serialize_steps(steps: Sequence[RecordStep]) -> dict[str, Any]:
-    """Serialise steps as a batch accepts them. Records that are moved are read at the end, when the others are in their places."""
-    moved = [{"operation": f"{step.operation.partition('.')[0]}.get", "id": step.record["id"]} for step in steps if step.moves]
-    return {"operations": [*(step.serialize() for step in steps), *moved]}
+def _serialize_items(items: Sequence[RecordItem]) -> dict[str, Any]:
+    """Serialise items as a batch accepts them. Records that are moved are read at the end, when the others are in their places."""
+    moved = [{"operation": f"{item.operation.partition('.')[0]}.get", "id": item.record["id"]} for item in items if item.moves]
+    return {"operations": [*(item.serialize() for item in items), *moved]}
 
 
 async def plan_batch(
@@ -143,36 +142,36 @@ async def plan_batch(
     require_few(kind, len(bodies))
     if not bodies:
         return BatchPlan((), (), 0, 0, "")
-    steps = [RecordStep(kind.operation(verb), record, body) for record, body in bodies]
-    results = (await request.dry_run(BATCH, _serialize_steps(steps)))["results"]
-    plan = await asyncio.to_thread(_build_plan, kind, steps, results, groups, seen)
+    items = [RecordItem(kind.operation(verb), record, body) for record, body in bodies]
+    results = (await request.dry_run(BATCH, _serialize_items(items)))["results"]
+    plan = await asyncio.to_thread(_build_plan, kind, items, results, groups, seen)
     require_few(kind, plan.all_count)
 
     def check(done: Mapping[str, Any]) -> None:
-        if _build_plan(kind, plan.steps, done["results"], groups, seen).version != plan.version:
+        if _build_plan(kind, plan.items, done["results"], groups, seen).version != plan.version:
             raise Refused("PRECONDITION_FAILED", OUTDATED)
 
     return replace(plan, check=check)
 
 
-def _build_plan(kind: NodeKind, steps: Sequence[RecordStep], results: Sequence[Record], groups: GroupNames, seen: str) -> BatchPlan:
+def _build_plan(kind: NodeKind, items: Sequence[RecordItem], results: Sequence[Record], groups: GroupNames, seen: str) -> BatchPlan:
     rows: dict[Changes, list[tuple[str, str]]] = {}
-    needed: list[RecordStep] = []
+    needed: list[RecordItem] = []
     told: list[Any] = [seen]
     with_them = count = 0
-    moved = iter(results[len(steps) :])
-    for step, own in zip(steps, results, strict=False):
-        result = (next(moved) if step.moves else own)["result"]
-        changes, others = _describe(kind, step, result, groups)
-        if changes or step.moves:  # without one of the moves, the others would end up elsewhere
-            needed.append(step)
+    moved = iter(results[len(items) :])
+    for item, own in zip(items, results, strict=False):
+        result = (next(moved) if item.moves else own)["result"]
+        changes, others = _describe(kind, item, result, groups)
+        if changes or item.moves:  # without one of the moves, the others would end up elsewhere
+            needed.append(item)
         if not changes:
             continue
         with_them += others
         count += 1
-        told.append([node_version(step.record), step.operation, step.body, changes, [result.get(name) for name in _DELETED]])
-        path = str(step.record.get("path", step.record["name"]))
-        rows.setdefault(changes, []).append((path, f"/{kind.name}/{step.record['id']}"))
+        told.append([node_version(item.record), item.operation, item.body, changes, [result.get(name) for name in _DELETED]])
+        path = str(item.record.get("path", item.record["name"]))
+        rows.setdefault(changes, []).append((path, f"/{kind.name}/{item.record['id']}"))
     version = compute_version(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
     shown = tuple(PlannedRow(changes, tuple(nodes[:_LISTED]), len(nodes)) for changes, nodes in list(rows.items())[:_SHOWN])
     return BatchPlan(tuple(needed), shown, count, with_them, version, len(rows) - len(shown))
@@ -194,12 +193,12 @@ def tell_limit(kind: NodeKind) -> Sentence:
     )
 
 
-def _describe(kind: NodeKind, step: RecordStep, result: Record, groups: GroupNames) -> tuple[Changes, int]:
-    """Return the differences that a step makes, and how many other nodes are deleted with it."""
-    return _DESCRIPTIONS.get(step.operation.rpartition(".")[2], _describe_update)(kind, step, result, groups)
+def _describe(kind: NodeKind, item: RecordItem, result: Record, groups: GroupNames) -> tuple[Changes, int]:
+    """Return the differences that an item makes, and how many other nodes are deleted with it."""
+    return _DESCRIPTIONS.get(item.operation.rpartition(".")[2], _describe_update)(kind, item, result, groups)
 
 
-def _describe_delete(_kind: NodeKind, _step: RecordStep, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
+def _describe_delete(_kind: NodeKind, _item: RecordItem, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
     below = int(result["deleted"]["count"]) - 1
     changed = int(result["changed"]["count"])
     told = say("with {below:,} below it", below=below) if below else say("deleted")
@@ -213,12 +212,12 @@ def _describe_delete(_kind: NodeKind, _step: RecordStep, result: Record, _groups
     return ((say("Delete"), told),), below
 
 
-def _describe_copy(_kind: NodeKind, _step: RecordStep, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
+def _describe_copy(_kind: NodeKind, _item: RecordItem, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
     return ((say("Copy"), say("as {path}", path=isolate(str(result.get("path", result["name"]))))),), 0
 
 
-def _describe_update(kind: NodeKind, step: RecordStep, result: Record, groups: GroupNames) -> tuple[Changes, int]:
-    before = step.record
+def _describe_update(kind: NodeKind, item: RecordItem, result: Record, groups: GroupNames) -> tuple[Changes, int]:
+    before = item.record
     changes = list(compare_permissions(kind, before, result, groups))
     old, new = str(before.get("path", before["name"])), str(result.get("path", result["name"]))
     if old != new:
@@ -234,7 +233,7 @@ def _describe_update(kind: NodeKind, step: RecordStep, result: Record, groups: G
     return tuple(changes), 0
 
 
-_DESCRIPTIONS: Final[Mapping[str, Callable[[NodeKind, RecordStep, Record, GroupNames], tuple[Changes, int]]]] = {
+_DESCRIPTIONS: Final[Mapping[str, Callable[[NodeKind, RecordItem, Record, GroupNames], tuple[Changes, int]]]] = {
     "delete": _describe_delete,
     "copy": _describe_copy,
 }

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import orjson
 
-from trellis.core.batch import BatchStep
+from trellis.core.batch import BatchItem
 from trellis.core.fields import Field, Input, NodeId, Text, TextList, quote, shift_timestamp
 from trellis.core.keys import redact_keys
 from trellis.core.operation import DRY_RUN, Call, Context, Operation, Outcome
@@ -142,7 +142,7 @@ def _compute_identity(context: Context, call: Call, given: Input) -> str:
     known = context.environment.operations
 
     def normalise(value: Any) -> Any:
-        if isinstance(value, BatchStep):
+        if isinstance(value, BatchItem):
             body = _normalise_body(known.get(value.operation), value.body)
             return [value.operation, value.id, value.name, value.if_match, body]
         raise TypeError

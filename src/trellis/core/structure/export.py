@@ -230,8 +230,8 @@ class _Exporter:
             raise refuse_fault(_MISSING.name, "INVALID_VALUE", detail)
         paths: dict[int | None, str] = {}
         for node in found:
-            step = slug(node.name) or f"{slug(kind.singular)}-{node.id}"
-            paths[node.id] = (f"{paths[node.parent_id]}.{step}" if paths.get(node.parent_id) else step)[-_LONGEST_PATH:]
+            own = slug(node.name) or f"{slug(kind.singular)}-{node.id}"
+            paths[node.id] = (f"{paths[node.parent_id]}.{own}" if paths.get(node.parent_id) else own)[-_LONGEST_PATH:]
         return {number: one for number, one in external_ids.items() if one is not None} | self._make_external_ids(
             kind, {node.id: paths[node.id] for node in without}, taken
         )

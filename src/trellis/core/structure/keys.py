@@ -6,10 +6,10 @@ from typing import Any, Final
 from trellis.core.keys import RECORDED
 from trellis.core.operation import Context, Progress
 from trellis.core.paging import MOST_PER_PAGE, read_all
+from trellis.core.structure.applier import Applier
 from trellis.core.structure.changes import Change
 from trellis.core.structure.document import KEYS, refuse_document
 from trellis.core.structure.entries import KeyEntry, Location, place_faults
-from trellis.core.structure.steps import Steps
 from trellis.errors import Refused
 from trellis.sentences import say
 
@@ -27,9 +27,9 @@ def check_keys(context: Context, entries: Sequence[KeyEntry]) -> None:
 
 
 def apply_keys(
-    context: Context, steps: Steps, entries: Sequence[KeyEntry], faults: list[tuple[Location, str]], progress: Progress
+    context: Context, applier: Applier, entries: Sequence[KeyEntry], faults: list[tuple[Location, str]], progress: Progress
 ) -> list[dict[str, Any]]:
-    """Create the keys of a document, or change those that already exist, as steps. Keys are identified by their names.
+    """Create the keys of a document, or change those that already exist, as applier. Keys are identified by their names.
 
     Returns the secrets of new keys, to be shown once. What is wrong with a key is added to `faults`.
     """
@@ -43,7 +43,7 @@ def apply_keys(
             continue
         known = found[0] if found else None
         action = "create" if known is None else "update"
-        inner = steps.call.build_inner(f"{KEYS}.{action}", entry.settings, known)
+        inner = applier.call.build_inner(f"{KEYS}.{action}", entry.settings, known)
         try:
             outcome = context.run(inner)
         except Refused as refused:
@@ -59,7 +59,7 @@ def apply_keys(
             if known is not None and before.get(name := RECORDED[member]) != after.get(name)
         ]
         change = Change(action, KEYS, outcome.resource_id, None, entry.name, entry.place, differences)
-        steps.note(change, (inner.operation, known, entry.settings), outcome.event)
+        applier.note(change, (inner.operation, known, entry.settings), outcome.event)
         if known is None:
             created.append({"id": outcome.resource_id, "name": entry.name, "key": outcome.result["key"]})
     return created

@@ -209,35 +209,35 @@ def _run(field: Field, context: Context, *, planned: bool) -> Outcome:
     kinds = [section.kind for section in document.sections]
     run = Run(context, document, limit_actor(context, kinds, planned=planned))
     run.carry_out()
-    steps = run.steps
-    for change in steps.changes:
+    applier = run.applier
+    for change in applier.changes:
         change.touched = select_readable(context, change.touched)
-    changes = [change.serialize() for change in steps.changes]
-    done = document.name, [*steps.passwords.items()], steps.requests
+    changes = [change.serialize() for change in applier.changes]
+    done = document.name, [*applier.passwords.items()], applier.requests
     digest = hashlib.sha256(encode_large(done)).hexdigest()[:32]
     if expected and expected.partition("-")[2] != digest:
         raise Refused(
             "PLAN_DIFFERS",
             say("This document, the passwords in it and these options would not do what was planned. Make a new plan."),
         )
-    counts = Counter(change.action for change in steps.changes)
+    counts = Counter(change.action for change in applier.changes)
     result = {
-        "plan": f"{steps.revision}-{digest}",
+        "plan": f"{applier.revision}-{digest}",
         "name": document.name,
-        "revision": steps.revision,
+        "revision": applier.revision,
         "counts": {action: counts[action] for action in ("create", "update", "move", "delete")},
-        "deletes": sum(change.deleted for change in steps.changes),
+        "deletes": sum(change.deleted for change in applier.changes),
         "changes": changes,
         "kept": [{"resource": kind.name, "id": node.id, "name": node.name} for kind, node in run.kept[:_SHOWN]],
         "keptCount": len(run.kept),
         "adoptable": run.adoptable,
-        "missingOperations": list_missing(actor, steps.needed, context.now),
+        "missingOperations": list_missing(actor, applier.needed, context.now),
     }
     plan = result | {"dryRun": True}
     if planned:
         return Outcome(result, plan=plan, happened=False)
     shown = result | ({"secrets": run.secrets} if run.secrets else {})
-    return Outcome(shown, public=result, plan=plan, happened=False, event=steps.last)
+    return Outcome(shown, public=result, plan=plan, happened=False, event=applier.last)
 
 
 def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds: Mapping[str, NodeKind]) -> None:

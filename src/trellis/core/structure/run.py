@@ -8,13 +8,13 @@ from trellis.core.actor import Actor
 from trellis.core.fields import EVERYONE, Field, Integer, isolate
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context, Outcome, Progress
+from trellis.core.structure.applier import Applier, NodeCall
 from trellis.core.structure.changes import Subject
 from trellis.core.structure.document import refuse_document
 from trellis.core.structure.entries import Document, Entry, Location
 from trellis.core.structure.keys import apply_keys, check_keys
 from trellis.core.structure.matching import MatchedSection, load_scopes, match_all
 from trellis.core.structure.ordering import find_moves
-from trellis.core.structure.steps import Step, Steps
 from trellis.core.verbs import CREATE, DELETE, LIST
 from trellis.errors import Refused
 from trellis.sentences import advise, mark, mark_many, say, say_many
@@ -36,7 +36,7 @@ _TOO_MANY: Final = mark_many(
 class Run:
     """One run of a document, inside its transaction.
 
-    `steps` are the operations that have been run, and `secrets` the secrets of new keys. `kept` lists the nodes that the document
+    `applier` runs its operations, and `secrets` the secrets of new keys. `kept` lists the nodes that the document
     does not contain and that are not to be deleted.
     """
 
@@ -48,7 +48,7 @@ class Run:
         self._document = document
         self._options = context.input
         self._faults: list[tuple[Location, str]] = []
-        self.steps = Steps(context, context.call._replace(actor=actor, managed_by=document.name), self._faults)
+        self.applier = Applier(context, context.call._replace(actor=actor, managed_by=document.name), self._faults)
         self._scopes: list[MatchedSection] = []
         self._groups: dict[str, int] = {}
         self._ids: dict[Entry, int] = {}
@@ -66,19 +66,19 @@ class Run:
         self._progress = Progress(self._context.call, total)
         for scope in self._scopes:
             self._put_level(scope, scope.section.entries, scope.root)
-        self.steps.finish_updates()
+        self.applier.finish_updates()
         self._raise_faults()
         places = {entry.place: number for number, entry in enumerate(e for scope in self._scopes for e in scope.section.walk())}
-        changes = self.steps.changes
+        changes = self.applier.changes
         changes.sort(key=lambda change: places[change.place] if change.place is not None else -1)  # in the order of the document
         for scope in reversed(self._scopes):  # groups are deleted last: by then, the nodes that named them have been changed
             self._delete(scope)
         for scope, entry, raw in self._deferred:
-            self.steps.update(Subject(scope.kind, entry.place, entry, scope.matched[entry]), raw, self._ids[entry])
+            self.applier.update(Subject(scope.kind, entry.place, entry, scope.matched[entry]), raw, self._ids[entry])
         for scope, level, parent in self._find_levels():
             self._order(scope, level, parent)
-        self.steps.finish_updates()
-        self.secrets += apply_keys(self._context, self.steps, self._document.keys, self._faults, self._progress)
+        self.applier.finish_updates()
+        self.secrets += apply_keys(self._context, self.applier, self._document.keys, self._faults, self._progress)
         self._raise_faults()
 
     # --- checks before the first change ---------------------------------------------------------------------------
@@ -177,7 +177,7 @@ class Run:
             _insert(scope, [old.id], parent, before)
         if raw or (old.managed_by != self._document.name and not waits):
             about = Subject(scope.kind, entry.place, entry, old, adopted=entry in scope.adopted)
-            self.steps.update(about, raw, old.id)
+            self.applier.update(about, raw, old.id)
         return old.id
 
     def _create(self, scope: MatchedSection, entries: Sequence[Entry], parent: int | None, before: int | None) -> list[int | None]:
@@ -188,11 +188,13 @@ class Run:
         parents = {"parentId": parent} if scope.kind.tree else {}
         raws = [self._find_differences(scope, entry, None) | parents for entry in entries]
         raws[0] |= _place_behind(scope, parent, before)
-        steps = [Step(Subject(scope.kind, entry.place, entry, None), raw, None) for entry, raw in zip(entries, raws, strict=True)]
-        if len(steps) == 1:
-            outcome = self.steps.run(steps[0], CREATE)
+        node_calls = [
+            NodeCall(Subject(scope.kind, entry.place, entry, None), raw, None) for entry, raw in zip(entries, raws, strict=True)
+        ]
+        if len(node_calls) == 1:
+            outcome = self.applier.run(node_calls[0], CREATE)
             return [None] if outcome is None else self._keep_created(scope, entries, [outcome], parent, before)
-        if (outcomes := self.steps.run_together(steps, CREATE)) is not None:
+        if (outcomes := self.applier.run_together(node_calls, CREATE)) is not None:
             return self._keep_created(scope, entries, outcomes, parent, before)
         made: list[int | None] = []
         for entry in entries:
@@ -236,7 +238,7 @@ class Run:
         kind, gone = scope.kind, self._find_doomed(scope.kind)
         self.kept += [(kind, node) for node in scope.missing if node.id not in gone]
         tops = [i for i in scope.doomed if scope.nodes[i].parent_id not in gone]
-        before = len(self.steps.changes)
+        before = len(self.applier.changes)
         together = self._delete_leaves(scope, [top for top in tops if not scope.children.get(top)])
         for top in (top for top in tops if top not in together):
             node, below = scope.nodes[top], list(scope.walk_below(top))
@@ -245,18 +247,18 @@ class Run:
                 self._faults.append((scope.section.place, _tell_managed_elsewhere(scope.kind, node, other)))
                 continue
             raw = {"deleteChildrenOrMove": -1} if below else {}
-            if self.steps.run(Step(Subject(kind, scope.section.place, None, node), raw, top), DELETE) is not None:
+            if self.applier.run(NodeCall(Subject(kind, scope.section.place, None, node), raw, top), DELETE) is not None:
                 scope.children[node.parent_id].remove(top)
             self._progress.done(1 + len(below))
         places = {top: number for number, top in enumerate(tops)}
-        self.steps.changes[before:] = sorted(self.steps.changes[before:], key=lambda change: places[change.id or 0])
+        self.applier.changes[before:] = sorted(self.applier.changes[before:], key=lambda change: places[change.id or 0])
 
     def _delete_leaves(self, scope: MatchedSection, leaves: list[int]) -> set[int]:
         """Delete nodes with nothing below them, a hundred at a time, and return their ids; a hundred with a refused one is left."""
         kind, gone = scope.kind, set[int]()
         for batch in () if kind.is_group else nodes.split_into_batches(leaves, nodes.AT_ONCE):
-            steps = [Step(Subject(kind, scope.section.place, None, scope.nodes[leaf]), {}, leaf) for leaf in batch]
-            if self.steps.run_together(steps, DELETE) is not None:
+            node_calls = [NodeCall(Subject(kind, scope.section.place, None, scope.nodes[leaf]), {}, leaf) for leaf in batch]
+            if self.applier.run_together(node_calls, DELETE) is not None:
                 gone.update(batch)
                 self._progress.done(len(batch))
         for parent in {scope.nodes[leaf].parent_id for leaf in gone}:
@@ -274,7 +276,7 @@ class Run:
         for node, before in find_moves(now, [*wanted, *(i for i in now if i not in entries)]):
             entry = entries.get(node)
             about = Subject(scope.kind, entry.place if entry else scope.section.place, entry, scope.nodes.get(node))
-            self.steps.update(about, {"position": 0} if before is None else {"after": before}, node)
+            self.applier.update(about, {"position": 0} if before is None else {"after": before}, node)
 
     def _find_levels(self) -> list[tuple[MatchedSection, list[Entry], int | None]]:
         """Return the siblings of ordered kinds with their parent; siblings from several parts of the document are joined."""

@@ -40,7 +40,7 @@ deliveries = declare_table(
     sa.Column("message", PLAIN, nullable=False),  # the webhook-id
     sa.Column("type", PLAIN, nullable=False),
     sa.Column("state", PLAIN, nullable=False),  # waiting, delivered or failed
-    sa.Column("step", NUMBER, nullable=False),  # how many attempts of the schedule were made
+    sa.Column("step", NUMBER, key="scheduled_attempts", nullable=False),  # attempts made when they were due
     sa.Column("early_attempts", NUMBER, nullable=False),  # attempts made before they were due
     sa.Column("due_at", PLAIN),
     sa.Column("created_at", PLAIN, nullable=False),

@@ -18,8 +18,8 @@ State = Literal["waiting", "delivered", "failed"]
 class Delivery:
     """One message to one endpoint.
 
-    `id` is 0 before it is written; `seq` is the number of the event, None for a test. `step` counts the attempts of the schedule,
-    and `early_attempts` the attempts made before they were due. `attempted_at` is None until the first attempt.
+    `id` is 0 before it is written; `seq` is the number of the event, None for a test. `scheduled_attempts` were made when
+    they were due, and `early_attempts` before that. `attempted_at` is None until the first attempt.
     """
 
     id: int
@@ -30,7 +30,7 @@ class Delivery:
     state: State
     due_at: str | None
     created_at: str
-    step: int = 0
+    scheduled_attempts: int = 0
     early_attempts: int = 0
     attempted_at: str | None = None
 
@@ -141,13 +141,13 @@ def find_first_failed(tx: Transaction, webhook: int, before: int, since: str, mo
 
 # --- outcomes of attempts -----------------------------------------------------------------------------------------
 
-_UPDATED: Final = ("state", "step", "due_at", "early_attempts", "attempted_at")
+_UPDATED: Final = ("state", "scheduled_attempts", "due_at", "early_attempts", "attempted_at")
 _UPDATE = Statement(
     sa.update(deliveries).where(_c.id == bindparam("delivery")).values({name: bindparam("new_" + name) for name in _UPDATED})
 )
 # Also by the message, since SQLite may have given the id of a withdrawn row to another row.
 _FIND_PLAN = Statement(
-    sa.select(_c.state, _c.step, _c.due_at).where(
+    sa.select(_c.state, _c.scheduled_attempts, _c.due_at).where(
         _c.id == bindparam("delivery"), _c.webhook_id == bindparam("webhook"), _c.message == bindparam("message")
     )
 )
@@ -160,7 +160,11 @@ _BRING_FORWARD = Statement(
         _c.early_attempts < bindparam("most"),
         _c.attempted_at >= bindparam("since"),
     )
-    .values(due_at=bindparam("now"), step=sa.case((_c.step > 0, _c.step - 1), else_=0), early_attempts=_c.early_attempts + 1)
+    .values(
+        due_at=bindparam("now"),
+        scheduled_attempts=sa.case((_c.scheduled_attempts > 0, _c.scheduled_attempts - 1), else_=0),
+        early_attempts=_c.early_attempts + 1,
+    )
 )
 
 
@@ -172,15 +176,17 @@ def record_attempt(tx: Transaction, delivery: Delivery, attempt: Attempt, before
     rows = tx.fetch(_FIND_PLAN, delivery=delivery.id, webhook=delivery.webhook_id, message=delivery.message)
     if not rows:
         return
-    if delivery.state != "delivered" and tuple(rows[0]) != (before.state, before.step, before.due_at):
-        state, step, due_at = rows[0]
-        delivery = replace(before, state=state, step=step, due_at=due_at, early_attempts=0, attempted_at=delivery.attempted_at)
+    if delivery.state != "delivered" and tuple(rows[0]) != (before.state, before.scheduled_attempts, before.due_at):
+        state, made, due_at = rows[0]
+        delivery = replace(
+            before, state=state, scheduled_attempts=made, due_at=due_at, early_attempts=0, attempted_at=delivery.attempted_at
+        )
     tx.execute(_UPDATE, delivery=delivery.id, **{"new_" + name: getattr(delivery, name) for name in _UPDATED})
     tx.execute(_LOG, delivery_id=delivery.id, **attempt._asdict())
 
 
 def bring_forward(tx: Transaction, webhook: int, since: str, now: str, most_early: int) -> None:
-    """Make waiting messages that were tried at or after `since` due now, for an early attempt that does not count as a step.
+    """Make waiting messages that were tried at or after `since` due now, for an early attempt, which is not a scheduled one.
 
     Messages that have had `most_early` early attempts are left as they are.
     """
@@ -199,5 +205,5 @@ def restart(tx: Transaction, webhook: int, now: str, *, delivery: int | None = N
         chosen = sa.and_(_c.state != "delivered", _c.attempted_at >= failed_since)
     else:
         chosen = _c.state == "waiting"
-    values = {"state": "waiting", "step": 0, "due_at": now, "early_attempts": 0}
+    values = {"state": "waiting", "scheduled_attempts": 0, "due_at": now, "early_attempts": 0}
     return int(tx.connection.execute(sa.update(deliveries).where(_c.webhook_id == webhook, chosen).values(values)).rowcount)

@@ -19,7 +19,7 @@ _NAMING: Final = frozenset(("parentId", "after"))  # members of an input that na
 Request = tuple[str, int | str | None, Mapping[str, Any]]  # the name of an operation, its target and its input
 
 
-class Step(NamedTuple):
+class NodeCall(NamedTuple):
     """An operation to run: its subject, its input, and its target if it has one."""
 
     about: Subject
@@ -27,7 +27,7 @@ class Step(NamedTuple):
     target: int | None
 
 
-class Steps:
+class Applier:
     """Runs the operations of one document as parts of a call, and adds refusals to the faults.
 
     `changes` lists what has been done, `revision` is the newest event before that, `last` the newest event so far, and `needed` are
@@ -48,34 +48,34 @@ class Steps:
         self._context = context
         self._faults = faults
         self._created: dict[tuple[str, Any], str | None] = {}  # (kind, id) of a node → its external id
-        self._waiting: dict[int, Step] = {}  # updates of nodes of one kind, by node id
+        self._waiting: dict[int, NodeCall] = {}  # updates of nodes of one kind, by node id
         self._key = signing.find_key(context.tx, signing.PLANS)
 
     def update(self, about: Subject, raw: Mapping[str, Any], target: int) -> None:
-        """Queue an update of a node, to be run together with those before and after it; any other step runs the queue first."""
+        """Queue an update of a node, to be run together with those before and after it; any other call runs the queue first."""
         waiting = self._waiting
-        is_other = any(step.about.kind is not about.kind for step in waiting.values())
+        is_other = any(node_call.about.kind is not about.kind for node_call in waiting.values())
         if is_other or target in waiting or len(waiting) == nodes.AT_ONCE:
             self.finish_updates()
-        waiting[target] = Step(about, raw, target)
+        waiting[target] = NodeCall(about, raw, target)
 
     def finish_updates(self) -> None:
         """Run the queued updates."""
-        steps = [*self._waiting.values()]
+        node_calls = [*self._waiting.values()]
         self._waiting.clear()
-        if len(steps) < 2 or self._run_together(steps, UPDATE) is None:
-            for step in steps:
-                self._run(step, UPDATE)
+        if len(node_calls) < 2 or self._run_together(node_calls, UPDATE) is None:
+            for node_call in node_calls:
+                self._run(node_call, UPDATE)
 
-    def run(self, step: Step, verb: Verb) -> Outcome | None:
+    def run(self, node_call: NodeCall, verb: Verb) -> Outcome | None:
         """Run one operation; return None if it was refused."""
         self.finish_updates()
-        return self._run(step, verb)
+        return self._run(node_call, verb)
 
-    def run_together(self, steps: Sequence[Step], verb: Verb) -> list[Outcome] | None:
+    def run_together(self, node_calls: Sequence[NodeCall], verb: Verb) -> list[Outcome] | None:
         """Run an operation for several nodes of a kind; return None, with nothing done, if it must be run for one at a time."""
         self.finish_updates()
-        return self._run_together(steps, verb)
+        return self._run_together(node_calls, verb)
 
     def note(self, change: Change, request: Request | None, event: int) -> None:
         """Record a change, the request that made it unless that consisted of passwords, and its event."""
@@ -83,10 +83,10 @@ class Steps:
         self.requests += [] if request is None else [request]
         self.last = event
 
-    def _run(self, step: Step, verb: Verb) -> Outcome | None:
-        about, call = step.about, self._build_call(step, verb)
+    def _run(self, node_call: NodeCall, verb: Verb) -> Outcome | None:
+        about, call = node_call.about, self._build_call(node_call, verb)
         self.needed.add(call.operation)
-        drifts = self._find_drifts([step])
+        drifts = self._find_drifts([node_call])
         try:
             outcome = self._context.run(call)
         except Refused as refused:
@@ -97,25 +97,27 @@ class Steps:
         self._note_outcome(about, call, outcome, drifts)
         return outcome
 
-    def _run_together(self, steps: Sequence[Step], verb: Verb) -> list[Outcome] | None:
-        calls = [self._build_call(step, verb) for step in steps]
-        drifts = self._find_drifts(steps)
+    def _run_together(self, node_calls: Sequence[NodeCall], verb: Verb) -> list[Outcome] | None:
+        calls = [self._build_call(node_call, verb) for node_call in node_calls]
+        drifts = self._find_drifts(node_calls)
         outcomes = run_together(self._context, calls, _NOT_GRANTED)
-        for step, call, outcome in zip(steps, calls, outcomes or (), strict=outcomes is not None):
+        for node_call, call, outcome in zip(node_calls, calls, outcomes or (), strict=outcomes is not None):
             self.needed.add(call.operation)
-            self._note_outcome(step.about, call, outcome, drifts)
+            self._note_outcome(node_call.about, call, outcome, drifts)
         return outcomes
 
-    def _find_drifts(self, steps: Sequence[Step]) -> dict[int, dict[str, Any]]:
-        return find_drifts(self._context, [(step.about, step.target) for step in steps], self.call.managed_by, self.revision)
+    def _find_drifts(self, node_calls: Sequence[NodeCall]) -> dict[int, dict[str, Any]]:
+        return find_drifts(
+            self._context, [(node_call.about, node_call.target) for node_call in node_calls], self.call.managed_by, self.revision
+        )
 
-    def _build_call(self, step: Step, verb: Verb) -> Call:
+    def _build_call(self, node_call: NodeCall, verb: Verb) -> Call:
         """Return a call. A node that the document does not contain does not become managed by it, even if it has to make room."""
-        for name in (secret.name for secret in step.about.kind.secrets if secret.name in step.raw):
-            external_id = step.about.entry.external_id if step.about.entry is not None else None
-            self.passwords[step.about.kind.name, external_id, name] = self._sign(step.raw[name])
-        call = self.call.build_inner(step.about.kind.operation(verb.name), step.raw, step.target)
-        return call if step.about.entry is not None else call._replace(managed_by=None)
+        for name in (secret.name for secret in node_call.about.kind.secrets if secret.name in node_call.raw):
+            external_id = node_call.about.entry.external_id if node_call.about.entry is not None else None
+            self.passwords[node_call.about.kind.name, external_id, name] = self._sign(node_call.raw[name])
+        call = self.call.build_inner(node_call.about.kind.operation(verb.name), node_call.raw, node_call.target)
+        return call if node_call.about.entry is not None else call._replace(managed_by=None)
 
     def _note_outcome(self, about: Subject, call: Call, outcome: Outcome, drifts: Mapping[int, dict[str, Any]]) -> None:
         if outcome.event is None:

@@ -17,7 +17,7 @@ from trellis.store.counters import next_numbers
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Statement, Transaction
 from trellis.store.lists import inside, journal, pages, results, search, statements
-from trellis.store.lists.pages import Query, Within
+from trellis.store.lists.pages import NodePart, Query
 from trellis.store.nodes import deleted_ids, rows
 from trellis.store.nodes.rows import Node, fold_name
 
@@ -124,7 +124,7 @@ def plain(every: list[Node], query: Query) -> tuple[int, list[int]]:
     parents = {one.id: one.parent_id for one in every}
 
     def is_inside(node: int | None) -> bool:
-        return node is not None and (query.within is None or node in query.within.roots or is_inside(parents[node]))
+        return node is not None and (query.part is None or node in query.part.roots or is_inside(parents[node]))
 
     def is_below(node: int, root: int) -> bool:
         parent = parents[node]
@@ -156,7 +156,7 @@ QUERIES = [
     for limit, offset in ((5, 0), (3, 7), (4, 31), (2, 20), (5, 55), (30, 1))
 ]
 UNDER = [replace(query, filters={**query.filters, "under": 1}) for query in QUERIES]
-WITHIN = [replace(query, within=Within((2, 6), is_tree=True)) for query in QUERIES if query.filters.keys() <= {"type"}]
+PARTS = [replace(query, part=NodePart((2, 6), is_tree=True)) for query in QUERIES if query.filters.keys() <= {"type"}]
 
 
 def test_every_way_to_a_page_leads_to_the_same_rows(store: Store, narrow: None) -> None:
@@ -172,7 +172,7 @@ def test_every_way_to_a_page_leads_to_the_same_rows(store: Store, narrow: None) 
                 write(store, search.trim_journal)
             with store.reading() as tx:
                 every = rows.find_all(tx, "forums")
-                for query in (*chance.sample(QUERIES, 60), *chance.sample(UNDER, 30), *chance.sample(WITHIN, 30)):
+                for query in (*chance.sample(QUERIES, 60), *chance.sample(UNDER, 30), *chance.sample(PARTS, 30)):
                     total, found = pages.read_page(tx, "forums", query)
                     assert (total, [one.id for one in found]) == plain(every, query), query
                 assert deleted_ids.check(tx, "forums") == search.check_search_index(tx) == 0

@@ -121,7 +121,7 @@ def test_what_is_above_is_looked_up_and_not_compared_with_all_of_the_kind(store:
     def explain(tx: Transaction) -> str:
         sql, own = statement.compile(tx)
         given = {"kind": "forums", "id": "299" if statement is located._FIND_EXTERNAL_WITH_SOME_ABOVE else 299}
-        explained = tx.raw.execute(f"EXPLAIN (ANALYZE, TIMING OFF) {sql}", own | given | {"ids": [299], "within": [4]})
+        explained = tx.raw.execute(f"EXPLAIN (ANALYZE, TIMING OFF) {sql}", own | given | {"ids": [299], "inside": [4]})
         return "\n".join(row[0] for row in explained)
 
     write(store, lambda tx: rows.insert_descendants(tx, "forums", [chain]))

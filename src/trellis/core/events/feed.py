@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from trellis.core.actor import ACTOR_TYPES, SERIALIZED, WITH_IDS
 from trellis.core.bounds import is_own_only
 from trellis.core.events.event import EventTypes, find_wanted, show_event
-from trellis.core.events.within import hide_outside
+from trellis.core.events.inside import hide_outside
 from trellis.core.fields import (
     MAX_ID,
     Boolean,
@@ -125,13 +125,13 @@ def _list(context: Context) -> Outcome:
     if wanted := find_wanted(given, context.environment.operations.values()):
         filters["wanted"] = wanted
     bound = context.call.actor.bounds.get(context.call.operation)
-    within = None if bound is None or bound.under is None else bound.ids
-    if within is not None:
-        filters["within"] = within
+    parts = None if bound is None or bound.under is None else bound.ids
+    if parts is not None:
+        filters["inside"] = parts
     if (permit := context.call.actor.permit) is not None:
         filters["resources"] = permit.resources
     search = events.search(context.tx, filters, limit, after, newest_first=newest_first, longest=_LONGEST)
-    shown = search.found if within is None else hide_outside(context.tx, search.found, within)
+    shown = search.found if parts is None else hide_outside(context.tx, search.found, parts)
     end = None if newest_first else newest  # events that the filter has excluded need not be examined again
     return Outcome(
         {

@@ -7,23 +7,23 @@ from typing import Any
 from trellis.store.engine import Transaction
 from trellis.store.events import NEVER, Event, find_arrivals, find_inside_or_deleted
 
-Within = Mapping[str, Collection[int]]  # roots by resource
+Parts = Mapping[str, Collection[int]]  # roots by resource
 
 
-def hide_outside(tx: Transaction, found: Sequence[Event], within: Within) -> list[Event]:
+def hide_outside(tx: Transaction, found: Sequence[Event], parts: Parts) -> list[Event]:
     """Return events without what is outside: touched records there, and the state of an event's own record while it was there.
 
     The move of a record into the part has no `before`, since the record was outside. Earlier events of those below it have neither.
     """
-    touched: dict[str, set[int]] = {resource: set() for resource in within}
-    parents: dict[str, set[int]] = {resource: set() for resource in within}
+    touched: dict[str, set[int]] = {resource: set() for resource in parts}
+    parents: dict[str, set[int]] = {resource: set() for resource in parts}
     for event in found:
         for one in event.touched:
             touched.get(one["resource"], set()).add(one["id"])
         parents[event.resource].update(_list_parents(event))
-    inside = {resource: find_inside_or_deleted(tx, resource, within[resource], ids) for resource, ids in touched.items()}
-    arrivals = {resource: find_arrivals(tx, resource, within[resource], ids) for resource, ids in parents.items()}
-    return [_hide(event, inside, arrivals[event.resource], frozenset(within[event.resource])) for event in found]
+    inside = {resource: find_inside_or_deleted(tx, resource, parts[resource], ids) for resource, ids in touched.items()}
+    arrivals = {resource: find_arrivals(tx, resource, parts[resource], ids) for resource, ids in parents.items()}
+    return [_hide(event, inside, arrivals[event.resource], frozenset(parts[event.resource])) for event in found]
 
 
 def _list_parents(event: Event) -> list[int]:

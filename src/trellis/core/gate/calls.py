@@ -89,11 +89,11 @@ class Calls:
     def build_context(
         self, operation: Operation, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder
     ) -> Context:
-        run, run_many = partial(self._run_within, tx, now, recorder), partial(self._run_many_within, tx, now, recorder)
+        run, run_many = partial(self._run_inner, tx, now, recorder), partial(self._run_many_inner, tx, now, recorder)
         run_apart = partial(self._run_apart, tx, now)
         return Context(call, given, tx, now, self.environment, run, run_many, run_apart, operation.grants)
 
-    def _run_within(self, tx: Transaction, now: str, recorder: Recorder, call: Call, given: Input | None = None) -> Outcome:
+    def _run_inner(self, tx: Transaction, now: str, recorder: Recorder, call: Call, given: Input | None = None) -> Outcome:
         """Run a call as part of another one, and record its event. `given` is its input if that has been read before.
 
         Raises Refused, which refuses the outer call as a whole.
@@ -101,7 +101,7 @@ class Calls:
         operation = self.authorise(call.operation, call.actor, call.target)
         if operation.fork is not None:
             name = operation.fork.find(tx, call.target or 0, call.actor, now)
-            return self._run_within(tx, now, recorder, call._replace(operation=name))
+            return self._run_inner(tx, now, recorder, call._replace(operation=name))
         given = operation.form.read(call.raw) if given is None else given
         given = given if given.faults else self.put_digests(tx, operation, call, given, recorder)
         recorder = recorder.build_trial(operation, call) if operation.is_plan else recorder
@@ -113,9 +113,9 @@ class Calls:
     def _run_apart(self, tx: Transaction, now: str, call: Call, given: Input | None) -> Outcome:
         """Run a call that needs somebody's approval, to try it or once it is approved. Its events are those of a separate call."""
         recorder = Recorder(tx, self.catalogue.find(call.operation), call, now, apart=True)
-        return self._run_within(tx, now, recorder, call, given)._replace(uses=tuple(recorder.counted))
+        return self._run_inner(tx, now, recorder, call, given)._replace(uses=tuple(recorder.counted))
 
-    def _run_many_within(self, tx: Transaction, now: str, recorder: Recorder, calls: Sequence[Call]) -> list[Outcome]:
+    def _run_many_inner(self, tx: Transaction, now: str, recorder: Recorder, calls: Sequence[Call]) -> list[Outcome]:
         """Run calls of one operation together as part of another one, and record their events. Raises Refused, OneByOne."""
         operation = self.authorise(calls[0].operation, calls[0].actor, calls[0].target)
         if operation.run_many is None or any(call.operation != operation.name for call in calls):

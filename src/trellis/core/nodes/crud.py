@@ -148,7 +148,7 @@ def _list(kind: NodeKind, context: Context) -> Outcome:
     given.raise_faults()
     query, page, per_page = build_query(kind, given)
     if (reach := context.find_reach(kind)) is not None:
-        query = replace(query, within=lists.Within(reach.roots, kind.tree))
+        query = replace(query, part=lists.NodePart(reach.roots, kind.tree))
     with refusing_large_pages():
         total, found = lists.read_page(context.tx, kind.name, query)
     records, shown = serialize_page_of_nodes(kind, context, found)

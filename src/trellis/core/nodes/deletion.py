@@ -112,9 +112,9 @@ def delete_leaves(kind: NodeKind, contexts: Sequence[Context]) -> list[Outcome]:
     found: dict[int, Node] = {}
     reach = context.find_reach(kind)
     for batch in nodes.split_into_batches(ids):
-        within = batch if reach is None else sorted(reach.find_inside(context.tx, batch))
-        found |= nodes.find_by_ids(context.tx, kind.name, within)
-        if siblings.count_children_by_parent(context.tx, kind.name, within):
+        inside = batch if reach is None else sorted(reach.find_inside(context.tx, batch))
+        found |= nodes.find_by_ids(context.tx, kind.name, inside)
+        if siblings.count_children_by_parent(context.tx, kind.name, inside):
             raise OneByOne
     for one in contexts:
         one.input.raise_faults()

@@ -93,7 +93,7 @@ def shown_by_list(given: Input, query: Query, found: Sequence[Node], shown: Show
     """
     if INCLUDE.name not in given:
         if query.sort_by == "id" and query.filters.keys() <= {"ids"}:
-            is_full = not (query.filters or query.descending or query.within) and len(found) == query.limit
+            is_full = not (query.filters or query.descending or query.part) and len(found) == query.limit
             return shown._replace(members=True, up_to=found[-1].id if is_full else None)
         if query.sort_by in {"id", "position"} and query.filters.keys() in ({"top"}, {"parent"}):
             parent = query.filters.get("parent", 0)

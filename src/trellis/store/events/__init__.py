@@ -19,7 +19,6 @@ from trellis.store.events.log import (
     find_span,
     find_timestamp,
     find_undoing,
-    find_without_touched,
     list_after,
     purge,
     read_page,

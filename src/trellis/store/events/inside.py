@@ -38,12 +38,12 @@ def _leads_inside(kind: str, node: str, name: str, roots: Iterable[int]) -> sa.C
     return sa.text(sql).bindparams(bindparam(name, list(roots), type_=NUMBER, expanding=True))  # type: ignore[return-value]  # a text is a condition too
 
 
-def is_about_inside(tx: Transaction, within: Mapping[str, Iterable[int]]) -> sa.ColumnElement[bool]:
-    """Build the condition that an event is about a node that is inside `within` (roots by resource), or was when it was deleted."""
+def is_about_inside(tx: Transaction, parts: Mapping[str, Iterable[int]]) -> sa.ColumnElement[bool]:
+    """Build the condition that an event is about a node that is inside `parts` (roots by resource), or was when it was deleted."""
     from trellis.store.lists import find_ids_inside  # noqa: PLC0415  # start-up time: few commands read the feed of a key with bounds
 
     conditions: list[sa.ColumnElement[bool]] = []
-    for number, (resource, roots) in enumerate(sorted(within.items())):
+    for number, (resource, roots) in enumerate(sorted(parts.items())):
         n, tops = f"part_{number}_", nodes.find_existing(tx, resource, roots)
         leads_inside = _leads_inside("events.resource", "events.resource_id", f"{n}roots", tops)
         ids = find_ids_inside(tx, resource, tops)

@@ -10,7 +10,7 @@ from sqlalchemy import bindparam
 from trellis.store.counters import next_number, next_numbers
 from trellis.store.engine import IdIn, JsonMember, ListedAmong, Row, Statement, Transaction, WithoutIndex
 from trellis.store.events.change_sets import count_purged
-from trellis.store.events.within import is_about_inside
+from trellis.store.events.inside import is_about_inside
 from trellis.store.tables import counters, events
 
 
@@ -135,7 +135,7 @@ _FILTERS_OF_MANY: Final = {
 def build_conditions(tx: Transaction, filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     """Build the conditions that an event passes some filters. See `select_page`."""
     build = _FILTERS if "resource_id" in filters else _FILTERS_OF_MANY
-    return [is_about_inside(tx, value) if name == "within" else build[name](value) for name, value in filters.items()]
+    return [is_about_inside(tx, value) if name == "inside" else build[name](value) for name, value in filters.items()]
 
 
 def select_page(tx: Transaction, filters: Mapping[str, Any], after: int | None, *, newest_first: bool) -> sa.Select[Any]:
@@ -143,7 +143,7 @@ def select_page(tx: Transaction, filters: Mapping[str, Any], after: int | None, 
 
     `filters` may contain wanted (an OperationFilter), operation, resource, resources (several), resource_id, change_set,
     request_id, reason, actor (with `type` and `id`, which may be None), actor_type, actor_id, since and until (timestamps; `until`
-    itself is excluded), and within (roots by resource, for events about nodes inside them).
+    itself is excluded), and inside (roots by resource, for events about nodes inside them).
     """
     statement = _SELECT.where(*build_conditions(tx, filters)).order_by(events.c.seq.desc() if newest_first else events.c.seq)
     if after is not None:

@@ -30,9 +30,9 @@ _FILTERS: Final[Mapping[str, Callable[[_Column], sa.ColumnElement[bool]]]] = {
     "name": lambda column: sa.and_(column("name_key") == bindparam("name_key"), column("name") == bindparam("name")),
     "search": lambda column: Contains(column("name_key"), "search"),
     "updatedSince": lambda column: column("updated_at") >= bindparam("updatedSince"),
-    "within": lambda column: is_inside(column("id")),
+    "inside": lambda column: is_inside(column("id")),
     "other_than": lambda column: column("id") != bindparam("other_than"),
-    "leads_within": lambda column: leads_inside(column("kind"), column("id"), column("parent_id")),
+    "leads_inside": lambda column: leads_inside(column("kind"), column("id"), column("parent_id")),
     "top": lambda column: column("parent_id").is_(None),
     "parent": lambda column: column("parent_id") == bindparam("parent"),
 }
@@ -42,7 +42,7 @@ def match(names: Sequence[str], table: sa.Table = nodes, *, without_index: bool 
     """Build the condition that a row is of `:kind` and passes the filters.
 
     A name that is not a filter is a field of the kind. The parameters are named as the filters, except that `name`
-    also has `:name_key`, `leads_within` has `:within`, and `top` has none. `without_index` keeps SQLite from looking rows up by one
+    also has `:name_key`, `leads_inside` has `:inside`, and `top` has none. `without_index` keeps SQLite from looking rows up by one
     of the columns or fields.
     """
 
@@ -55,6 +55,6 @@ def match(names: Sequence[str], table: sa.Table = nodes, *, without_index: bool 
         return TextIn(found, name) if name.endswith(ONE_OF) else found == bindparam(name)
 
     if without_index:  # few rows are examined
-        names = ["leads_within" if name == "within" else name for name in names]
+        names = ["leads_inside" if name == "inside" else name for name in names]
     kind = [table.c.kind == bindparam("kind")] if _BY_ID.isdisjoint(names) else []  # otherwise it is part of the conditions on ids
     return sa.and_(*kind, *(_FILTERS[name](column) if name in _FILTERS else field(name) for name in names))

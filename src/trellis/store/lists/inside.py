@@ -36,8 +36,8 @@ def find_ids_inside(
     """
     tops = sorted(roots)
     key = ("inside", kind, order, other_than, *tops)
-    names = ("within",) if other_than is None else ("other_than", "within")
-    params = {"kind": kind, "within": tx.id_list(tops), "other_than": other_than}
+    names = ("inside",) if other_than is None else ("other_than", "inside")
+    params = {"kind": kind, "inside": tx.id_list(tops), "other_than": other_than}
     kept: Inside | None = tx.cache.get(key)
     delta = None if kept is None else journal.find_delta(tx, names, params, kept.seq)
     if kept is not None and delta is not None:

@@ -84,7 +84,7 @@ def _regrouped() -> Statement:
 
 
 _REGROUPED: Final = _regrouped()
-WITHIN: Final = frozenset({"within", "leads_within"})
+_INSIDE: Final = frozenset({"inside", "leads_inside"})
 
 
 def find_delta(tx: Transaction, names: tuple[str, ...], params: dict[str, Any], since: int) -> Delta | None:
@@ -100,10 +100,10 @@ def find_delta(tx: Transaction, names: tuple[str, ...], params: dict[str, Any], 
         return None
     if since == last:
         return Delta(last, [], [])
-    if not WITHIN.isdisjoint(names):
+    if not _INSIDE.isdisjoint(names):
         if tx.fetch(_REGROUPED, kind=params["kind"], since=since):
             return None
-        names = tuple("leads_within" if name == "within" else name for name in names)
+        names = tuple("leads_inside" if name == "inside" else name for name in names)
     return Delta(last, tx.fetch(_removed(names), **params, since=since), tx.fetch(_added(names), **params, since=since))
 
 

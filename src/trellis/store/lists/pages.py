@@ -23,11 +23,11 @@ _ANCHOR_DISTANCE: Final = 500  # ranks from one anchor to the next, at least
 _ALWAYS_SORTED: Final = 200  # up to so many matches are always sorted
 _MAX_CANDIDATES: Final = 5000  # names that a search compares one by one; a twentieth of all if that is less, but at least 200
 _MAX_ORDERED: Final = 50_000  # up to so many nodes inside a bound are also kept in each order that is asked for, besides by id
-_ALL_WITHIN: Final = frozenset({("within",), ("other_than", "within")})  # filters that select all of a part, or all below its root
+_ALL_INSIDE: Final = frozenset({("inside",), ("other_than", "inside")})  # filters that select all of a part, or all below its root
 _ALL_CHILDREN: Final = frozenset({("parent",), ("top",)})  # filters that select all children of one parent
 
 
-class Within(NamedTuple):
+class NodePart(NamedTuple):
     """A part of the nodes of a kind: those with the ids in `roots` and, if the kind is a tree, all nodes below them."""
 
     roots: tuple[int, ...]
@@ -39,7 +39,7 @@ class Query:
     """A query for a page of a list.
 
     `filters` may contain ids, externalIds, name, search (folded as `name_key` is), updatedSince, top (True), parent, under, and
-    fields of the kind by name, or by name and ONE_OF for several values. With `within`, pages contain only nodes inside that part.
+    fields of the kind by name, or by name and ONE_OF for several values. With `part`, pages contain only the nodes of that part.
     """
 
     filters: Mapping[str, Any]
@@ -47,13 +47,13 @@ class Query:
     descending: bool = False
     limit: int = 25
     offset: int = 0
-    within: Within | None = None
+    part: NodePart | None = None
 
 
 def read_page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]]:
     """Return the number of nodes on all pages, and the nodes of one page: none beyond the last page. Raises TooMuch (text)."""
-    if query.within is not None:
-        query = _narrow(tx, kind, query, query.within)
+    if query.part is not None:
+        query = _narrow(tx, kind, query, query.part)
     if "under" in query.filters:
         query = _look_under(query)
     page = _Page(tx, kind, query)
@@ -68,21 +68,21 @@ def count_all(tx: Transaction, kind: str) -> int:
     return read_total(tx, kind)
 
 
-def _narrow(tx: Transaction, kind: str, query: Query, within: Within) -> Query:
-    """Turn `within` into the cheapest filter: none if the other filters imply it, a few ids, or a condition on each node."""
-    filters, roots = dict(query.filters), within.roots
+def _narrow(tx: Transaction, kind: str, query: Query, part: NodePart) -> Query:
+    """Turn `part` into the cheapest filter: none if the other filters imply it, a few ids, or a condition on each node."""
+    filters, roots = dict(query.filters), part.roots
     above = {filters[name] for name in ("parent", "under") if name in filters}
     if above - nodes.find_inside(tx, kind, roots, above):  # below what is outside there is nothing, as if it did not exist
         filters["ids"] = ()
     elif above:  # all nodes below it are inside too
-        return replace(query, within=None)
+        return replace(query, part=None)
     elif "ids" in filters:
         filters["ids"] = sorted(nodes.find_inside(tx, kind, roots, filters["ids"]))
-    elif not within.is_tree or "top" in filters:  # at the top level, only roots are inside
+    elif not part.is_tree or "top" in filters:  # at the top level, only roots are inside
         filters["ids"] = roots
     else:
         filters |= _inside(filters, roots)
-    return replace(query, filters=filters, within=None)
+    return replace(query, filters=filters, part=None)
 
 
 def _look_under(query: Query) -> Query:
@@ -94,7 +94,7 @@ def _look_under(query: Query) -> Query:
 
 def _inside(filters: Mapping[str, Any], roots: tuple[int, ...]) -> dict[str, Any]:
     """Return the filter for what is inside the roots: if the other filters find few rows, each of these is checked."""
-    return {"within" if DIRECT.isdisjoint(filters) else "leads_within": roots}
+    return {"inside" if DIRECT.isdisjoint(filters) else "leads_inside": roots}
 
 
 def _choose_columns(rows: int) -> Columns:
@@ -114,10 +114,10 @@ class _Page:
         self.cache_key = (kind, self.names, *(query.filters[name] for name in self.names if name != "ids"))
         self.by_ids = not DIRECT.isdisjoint(self.names)
         for name in self.names:
-            if name in {"ids", "externalIds", "within"} or name.endswith(ONE_OF):
+            if name in {"ids", "externalIds", "inside"} or name.endswith(ONE_OF):
                 self.params[name] = tx.id_list(query.filters[name])
-        if "leads_within" in self.names:
-            self.params["within"] = tx.id_list(query.filters["leads_within"])
+        if "leads_inside" in self.names:
+            self.params["inside"] = tx.id_list(query.filters["leads_inside"])
         if "name" in self.names:
             self.params["name_key"] = fold_name(query.filters["name"])
 
@@ -131,7 +131,7 @@ class _Page:
             return siblings.count_children(self.tx, self.params["kind"], self.query.filters.get("parent"))
         if self.by_ids:
             return int(self.tx.fetch(statements.count_matches(self.names), **self.params)[0][0])
-        if self.names in _ALL_WITHIN:
+        if self.names in _ALL_INSIDE:
             return self._count_inside()
         result = self._kept_result()
         if result is None or result.total is None:
@@ -159,7 +159,7 @@ class _Page:
 
     def _find_all_inside(self, order: Order) -> Sequence[int]:
         filters = self.query.filters
-        return find_ids_inside(self.tx, self.params["kind"], filters["within"], order, filters.get("other_than"))
+        return find_ids_inside(self.tx, self.params["kind"], filters["inside"], order, filters.get("other_than"))
 
     def _restrict_to(self, matches: frozenset[int]) -> None:
         """Make `read` read by the matching ids; if the order is by id, only by those of the page."""

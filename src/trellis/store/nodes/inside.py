@@ -1,4 +1,4 @@
-"""Which nodes are inside a part of the community: some nodes (the roots), given by their ids as `:within`, and all below them."""
+"""Which nodes are inside a part of the community: some nodes (the roots), given by their ids as `:inside`, and all below them."""
 
 from collections.abc import Iterable, Sequence
 
@@ -12,7 +12,7 @@ _c = nodes.c
 
 
 def _inside() -> sa.CTE:
-    top = sa.select(_c.kind, _c.id).where(NodeIdIn(_c.id, "within"))
+    top = sa.select(_c.kind, _c.id).where(NodeIdIn(_c.id, "inside"))
     inside = top.cte("inside", recursive=True, nesting=True)
     child = nodes.alias()
     return inside.union(
@@ -31,7 +31,7 @@ def leads_inside(kind: sa.ColumnElement[str], node: sa.ColumnElement[int], paren
     up, above = sa.select(*row).correlate(*_tables(parent)).cte("up", recursive=True, nesting=True), nodes.alias()
     next_up = sa.select(above.c.kind, above.c.parent_id, up.c.levels + 1)
     up = up.union_all(next_up.where(is_above(above, up.c.kind, up.c.id), up.c.levels < MOST_LEVELS))
-    return sa.or_(IdIn(node, "within"), sa.exists(sa.select(up.c.id).where(IdIn(up.c.id, "within"))))
+    return sa.or_(IdIn(node, "inside"), sa.exists(sa.select(up.c.id).where(IdIn(up.c.id, "inside"))))
 
 
 def _tables(column: sa.ColumnElement[int]) -> Sequence[sa.FromClause]:

@@ -51,7 +51,7 @@ def search(
     `status_class` (its first digit), `slower` (the least duration in microseconds), `since` and `until` (timestamps; `until`
     is not included).
     """
-    span, others = _within(filters), _other_conditions(filters)
+    span, others = _span_conditions(filters), _other_conditions(filters)
     among = _find_shapes(tx, filters, [*span, *_before(before)], limit + 1, has_others=bool(others))
     if among == []:
         return SearchResult([], None)
@@ -128,7 +128,7 @@ def _shape_conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]
     return found
 
 
-def _within(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
+def _span_conditions(filters: Mapping[str, Any]) -> list[sa.ColumnElement[bool]]:
     since, until = filters.get("since"), filters.get("until")
     return ([_c.at >= since] if since else []) + ([_c.at < until] if until else [])
 

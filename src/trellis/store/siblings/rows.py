@@ -46,7 +46,7 @@ def note_orders(tx: Transaction, kind: str, parents: Iterable[int | None]) -> No
 _NEXT_ID = Statement(sa.select(sa.func.coalesce(sa.func.max(_b.id), ZERO) + 1))
 _ADD = Statement(sa.insert(sibling_blocks).values({column.name: bindparam(column.name) for column in sibling_blocks.columns}))
 _DELETE = Statement(sa.delete(sibling_blocks).where(_b.id == bindparam("id")))
-_INSIDE = Statement(sa.select(*_COLUMNS).where(_b.parent_block == bindparam("parent_block")).order_by(_b.start, _b.size))
+_ENTRIES = Statement(sa.select(*_COLUMNS).where(_b.parent_block == bindparam("parent_block")).order_by(_b.start, _b.size))
 _SET_SIZE = Statement(sa.update(sibling_blocks).where(_b.id == bindparam("block")).values(size=bindparam("new")))
 _SET_PARENT = Statement(sa.update(sibling_blocks).where(_b.id == bindparam("block")).values(parent_block=bindparam("to")))
 _RENAME = Statement(sa.update(sibling_blocks).where(_b.id == bindparam("block")).values(id=bindparam("to")))
@@ -178,9 +178,9 @@ class BlockRows:
         """Read the blocks from the root down to the given one."""
         return self._read(_PATH_TO_BLOCK, block=block)
 
-    def inside(self, block: int) -> list[Block]:
-        """Read the blocks directly in a block, in order."""
-        return self._read(_INSIDE, parent_block=block)
+    def entries(self, block: int) -> list[Block]:
+        """Read the entries of a block above the leaves, in order."""
+        return self._read(_ENTRIES, parent_block=block)
 
     def _read(self, statement: Statement, **params: Any) -> list[Block]:
         return [Block(*row[:5]) for row in self._tx.fetch(statement, **params)]

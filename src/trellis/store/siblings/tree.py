@@ -276,7 +276,7 @@ class SiblingTree:
 
     def _starts(self, block: Block) -> list[int]:
         """Return, for each entry of a block, how many siblings precede it in the block."""
-        return [entry.start for entry in self._blocks.inside(block.id)] if block.level else list(range(block.size))
+        return [entry.start for entry in self._blocks.entries(block.id)] if block.level else list(range(block.size))
 
     def _merge(self, path: list[Block], gone: int) -> None:
         """Merge each block of a path that has few entries left with a neighbour; delete a block without entries.
@@ -286,19 +286,19 @@ class SiblingTree:
         sizes = [block.size - gone for block in path]
         for depth in range(len(path) - 1, 0, -1):
             block, size = path[depth], sizes[depth]
-            entries = len(self._blocks.inside(block.id)) if block.level else size
+            entries = len(self._blocks.entries(block.id)) if block.level else size
             if entries > btree.CAPACITY // 4:
                 return
             if not entries:
                 self._blocks.delete(block.id)
                 continue
-            neighbours = self._blocks.inside(block.parent)
+            neighbours = self._blocks.entries(block.parent)
             index = next(n for n, one in enumerate(neighbours) if one.id == block.id)
             if len(neighbours) == 1:
                 continue
             left, right = (neighbours[index - 1], neighbours[index]) if index else (neighbours[0], neighbours[1])
             other = left if index else right
-            others = len(self._blocks.inside(other.id)) if other.level else other.size
+            others = len(self._blocks.entries(other.id)) if other.level else other.size
             if entries + others > btree.fill(btree.CAPACITY):  # not at the capacity: the next insert would split it again
                 return
             self._blocks.transfer(right, left.id, 0, left.size)

@@ -113,7 +113,7 @@ def _not_runnable(_: Context) -> Outcome:
 
 
 def _resolve_fork(targets: frozenset[str], tx: Transaction, seq: int, actor: Actor, now: str) -> str:
-    event = _check_known(tx, seq, events.find_without_touched(tx, seq), actor, now)
+    event = _check_known(tx, seq, events.find(tx, seq, with_touched=False), actor, now)
     target = f"{event.resource}.{RESTORE.name}"
     if target not in targets and not (target == keys.RESTORE and actor.may(target)):
         raise Refused(

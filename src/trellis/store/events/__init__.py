@@ -5,6 +5,7 @@
 
 from trellis.store.events.arrivals import NEVER, find_arrivals
 from trellis.store.events.change_sets import count_of_change_set, find_change_set, open_change_set, purge_change_sets
+from trellis.store.events.inside import find_inside_or_deleted
 from trellis.store.events.log import (
     Event,
     OperationFilter,
@@ -35,4 +36,3 @@ from trellis.store.events.records import (
     find_since_of,
 )
 from trellis.store.events.scan import find_by_request, search
-from trellis.store.events.within import find_inside_or_deleted

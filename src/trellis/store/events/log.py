@@ -107,6 +107,8 @@ def find_newest_timestamp(tx: Transaction) -> str:
 _SELECT = sa.select(*(events.c[name] for name in Event.__slots__))
 _LIGHT = tuple(sa.null().label(name) if name in _LARGE else events.c[name] for name in Event.__slots__)
 _FIND = Statement(_SELECT.where(events.c.seq == bindparam("seq")))
+_WITHOUT_TOUCHED = (sa.literal("[]").label(name) if name == "touched" else events.c[name] for name in Event.__slots__)
+_FIND_WITHOUT_TOUCHED = Statement(sa.select(*_WITHOUT_TOUCHED).where(events.c.seq == bindparam("seq")))
 _FILTERS: Final[Mapping[str, Callable[[Any], sa.ColumnElement[bool]]]] = {
     "wanted": lambda value: value.build_condition(),
     "operation": lambda value: events.c.operation == value,
@@ -167,22 +169,9 @@ def list_after(tx: Transaction, seq: int, most: int) -> list[Event]:
     return [_decode(row, tx) for row in tx.fetch(_AFTER, after=seq, most=most)]
 
 
-def find(tx: Transaction, seq: int) -> Event | None:
-    """Read one event."""
-    rows = tx.fetch(_FIND, seq=seq)
-    return _decode(rows[0], tx) if rows else None
-
-
-_FIND_WITHOUT_TOUCHED = Statement(
-    sa.select(*(sa.literal("[]").label(name) if name == "touched" else events.c[name] for name in Event.__slots__)).where(
-        events.c.seq == bindparam("seq")
-    )
-)
-
-
-def find_without_touched(tx: Transaction, seq: int) -> Event | None:
-    """Read one event with an empty `touched`, which can have many megabytes."""
-    rows = tx.fetch(_FIND_WITHOUT_TOUCHED, seq=seq)
+def find(tx: Transaction, seq: int, *, with_touched: bool = True) -> Event | None:
+    """Read one event; with an empty `touched`, which can have many megabytes, unless that is wanted."""
+    rows = tx.fetch(_FIND if with_touched else _FIND_WITHOUT_TOUCHED, seq=seq)
     return _decode(rows[0], tx) if rows else None
 
 

@@ -1,13 +1,11 @@
 """`trellis demo`: the sample community."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from tests.cli.conftest import Trellis, TrellisJson
-from trellis.cli.demo import load, sample
-from trellis.cli.demo.sample import Seed
+from trellis.cli.demo.load import count_seeds, read_sample
 
 
 @pytest.fixture
@@ -39,15 +37,11 @@ def test_it_loads_what_it_promises(loaded: Trellis, trellis_json: TrellisJson) -
 
 def test_it_leaves_one_event_for_each_node(loaded: Trellis, trellis_json: TrellisJson) -> None:
     events = trellis_json("run", "events.list", "limit=1000")["results"]
-    made = sum(seed.count() for seeds in seeds_of_every_kind() for seed in seeds)
+    made = sum(map(count_seeds, read_sample().values()))
 
     assert len(events) == made
     assert {event["reason"] for event in events} == {"The sample community"}
     assert {event["actor"]["type"] for event in events} == {"terminal"}
-
-
-def seeds_of_every_kind() -> Iterable[tuple[Seed, ...]]:
-    return (sample.GROUPS, sample.FORUMS, sample.CALENDARS, sample.CATEGORIES, sample.BLOGS)
 
 
 def test_it_says_what_it_loaded(trellis: Trellis) -> None:
@@ -86,16 +80,18 @@ def test_blogs_that_are_missing_since_a_loading_was_broken_off_are_loaded(
     trellis: Trellis, trellis_json: TrellisJson, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr("trellis.cli.demo.load._PARTS", {**load._PARTS, "blogs": (*sample.BLOGS[:2], Seed(""))})
+        broken = {**read_sample(), "blogs": [*read_sample()["blogs"][:2], {"name": ""}]}
+        patch.setattr("trellis.cli.demo.load.read_sample", lambda: broken)
         assert trellis("demo").exit_code == 1
     assert trellis("demo").exit_code == 0
-    assert [blog["name"] for blog in everything(trellis_json, "blogs")] == [seed.name for seed in sample.BLOGS]
+    assert [blog["name"] for blog in everything(trellis_json, "blogs")] == [seed["name"] for seed in read_sample()["blogs"]]
 
 
 def test_forums_are_loaded_all_or_none(trellis: Trellis, trellis_json: TrellisJson, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever stops it in the middle can start it again."""
     with monkeypatch.context() as patch:
-        patch.setattr("trellis.cli.demo.load._PARTS", {**load._PARTS, "forums": (*sample.FORUMS, Seed(""))})
+        broken = {**read_sample(), "forums": [*read_sample()["forums"], {"name": ""}]}
+        patch.setattr("trellis.cli.demo.load.read_sample", lambda: broken)
         assert trellis("demo").exit_code == 1
     assert everything(trellis_json, "forums") == []
     assert trellis("demo").exit_code == 0

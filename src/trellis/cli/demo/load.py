@@ -1,24 +1,36 @@
 """Loads the sample community through the gate, with one operation per node; those of a tree all or none."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 from trellis.cli.community import act, list_all
-from trellis.cli.demo.sample import BLOGS, CALENDARS, CATEGORIES, FORUMS, GROUPS, Seed, Who
 from trellis.cli.terminal import progress_of
+from trellis.core.fields import EVERYONE
 from trellis.core.gate import Gate
 
 _REASON: Final = "The sample community"
 # Forums come last, and all or none, so a community that has forums has the complete sample.
-_PARTS: Final[Mapping[str, tuple[Seed, ...]]] = {
-    "groups": GROUPS,
-    "calendars": CALENDARS,
-    "categories": CATEGORIES,
-    "blogs": BLOGS,
-    "forums": FORUMS,
-}
+_KINDS: Final = ("groups", "calendars", "categories", "blogs", "forums")
 _ALONE: Final = "blogs"  # which a batch does not create
 _CALLED: Final = {"categories": "download categories"}
+
+Seed = Mapping[str, Any]  # a node to create
+
+
+@cache
+def read_sample() -> Mapping[str, list[Seed]]:
+    """Read the nodes of each kind, in order."""
+    import yaml  # noqa: PLC0415  # start-up time: most commands load no sample
+
+    content = yaml.safe_load(Path(__file__).with_name("sample.yaml").read_bytes())
+    return {kind: content[kind] for kind in _KINDS}
+
+
+def count_seeds(seeds: Iterable[Seed]) -> int:
+    """Count nodes, with all below them."""
+    return sum(1 + count_seeds(seed.get("children", ())) for seed in seeds)
 
 
 def load_sample(gate: Gate) -> dict[str, int] | None:
@@ -39,13 +51,13 @@ class _Loading:
         self._gate = gate
         self._progress = progress
         self._done = 0
-        self._total = sum(seed.count() for seeds in _PARTS.values() for seed in seeds)
+        self._total = sum(map(count_seeds, read_sample().values()))
         self._groups: dict[str, int] = {group["name"]: group["id"] for group in list_all(gate, "groups.list")}
         if (groups := gate.environment.group_kind) is not None:  # built-in groups may have been renamed
             self._groups |= {name.capitalize(): number for number, name in groups.built_in.items()}
 
     def load(self) -> dict[str, int]:
-        for kind, seeds in _PARTS.items():
+        for kind, seeds in read_sample().items():
             if kind == "groups":
                 self._make_groups(seeds)
             elif kind == _ALONE:
@@ -54,12 +66,12 @@ class _Loading:
                 operations = list(self._list_operations(kind, seeds, None))
                 self._do("core.batch", operations=operations)
                 self._step(len(operations))
-        return {_CALLED.get(kind, kind): self._count(kind) for kind in _PARTS}
+        return {_CALLED.get(kind, kind): self._count(kind) for kind in _KINDS}
 
     def _make_groups(self, seeds: Iterable[Seed]) -> None:
         for seed in seeds:
-            if seed.name not in self._groups:
-                self._groups[seed.name] = self._do("groups.create", name=seed.name, **seed.fields)["id"]
+            if seed["name"] not in self._groups:
+                self._groups[seed["name"]] = self._do("groups.create", **seed)["id"]
             self._step(1)
 
     def _make_alone(self, kind: str, seeds: Iterable[Seed]) -> None:
@@ -74,19 +86,19 @@ class _Loading:
     def _list_operations(self, kind: str, seeds: Iterable[Seed], parent: str | None) -> Iterator[dict[str, Any]]:
         """Yield the operations of a batch that create nodes. `parent` is the name of the operation that creates their parent."""
         for place, seed in enumerate(seeds):
-            raw: dict[str, Any] = {"name": seed.name} | dict(seed.fields)
+            raw = {member: value for member, value in seed.items() if member != "children"}
             if "groups" in raw:
                 raw["groups"] = self._ids(raw["groups"])
             if parent is not None:
                 raw["parentId"] = {"$ref": f"{parent}.id"}
-            if seed.may is not None:
-                raw["permissions"] = {option: self._ids(who) for option, who in seed.may.items()}
+            if "permissions" in raw:
+                raw["permissions"] = {option: self._ids(who) for option, who in raw["permissions"].items()}
             name = f"{parent or kind}-{place}"
             yield {"operation": f"{kind}.create", "as": name, "body": raw}
-            yield from self._list_operations(kind, seed.children, name)
+            yield from self._list_operations(kind, seed.get("children", ()), name)
 
-    def _ids(self, who: Who) -> str | list[int]:
-        return who if isinstance(who, str) else sorted(self._groups[name] for name in who)
+    def _ids(self, who: Any) -> str | list[int]:
+        return EVERYONE if who == EVERYONE else sorted(self._groups[name] for name in who)
 
     def _count(self, kind: str) -> int:
         return int(self._do(f"{kind}.list", perPage=1)["totalResults"])

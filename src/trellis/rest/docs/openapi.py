@@ -1,6 +1,7 @@
 """The OpenAPI 3.1 document, generated from the catalogue and the tables of verbs and refusals. It adds no rules of its own."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, Final
 
 from trellis import __version__
@@ -10,17 +11,15 @@ from trellis.core.nodes import NodeKind
 from trellis.core.operation import Access, Operation
 from trellis.core.verbs import Body
 from trellis.http.routes import Route, build_routes, find_in_reference
+from trellis.rest.docs.components import load_components
 from trellis.rest.docs.dialect_schemas import build_dialect_schemas, describe_dialect_errors, describe_dialects
 from trellis.rest.docs.events import build_event_schemas, build_webhooks
 from trellis.rest.docs.examples import given_of, target_of
-from trellis.rest.docs.responses import HEADERS, responses, shared_examples, shared_responses
+from trellis.rest.docs.responses import responses, shared_examples, shared_responses
 from trellis.rest.docs.schemas import (
-    DELETION_PLAN,
-    FAULT,
     body_fields,
     input_component,
     parameter,
-    problem_schema,
     query_fields,
     ref,
     schemas_of,
@@ -63,7 +62,7 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
     operations = [route.operation for route in served]
     kinds = list({operation.kind.name: operation.kind for operation in operations if operation.kind}.values())
     own = [operation for operation in operations if operation.kind is None]
-    shared = shared_responses(operations, base_url)
+    shared, components = shared_responses(operations, base_url), load_components()
     paths: Json = {}
     for route in served:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, base_url, shared)
@@ -79,7 +78,7 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
         },
         "servers": [{"url": f"{base_url}/api"}],
         "externalDocs": {"description": "The reference, for people.", "url": f"{base_url}/api/docs"},
-        "security": [{name: []} for name in _SECURITY],
+        "security": [{name: []} for name in components["securitySchemes"]],
         "tags": _tags(kinds, own),
         "x-tagGroups": _tag_groups(kinds, own),
         "x-dialects": describe_dialect_errors(operations),
@@ -89,9 +88,7 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
             "schemas": _schemas(operations, base_url) | build_event_schemas(catalogue),
             "responses": shared,
             "examples": shared_examples(operations, base_url),
-            "parameters": _PARAMETERS,
-            "headers": dict(HEADERS),
-            "securitySchemes": _SECURITY,
+            **{name: components[name] for name in ("parameters", "headers", "securitySchemes")},
         },
     }
 
@@ -123,11 +120,9 @@ def _schemas(operations: list[Operation], base_url: str) -> Json:
         for name, schema in schemas_of(operation).items():
             if schemas.setdefault(name, schema) != schema:
                 raise ValueError(f"the schema {name} of {operation.name} is already that of another operation, and different")
-    return (
-        schemas
-        | build_dialect_schemas(operations)
-        | {"DeletionPlan": DELETION_PLAN, "Problem": problem_schema(base_url), "Fault": FAULT}
-    )
+    fixed = deepcopy(load_components()["schemas"])
+    fixed["Problem"]["properties"]["type"]["examples"] = [f"{base_url}/api/docs#NO_TITLE"]
+    return schemas | build_dialect_schemas(operations) | fixed
 
 
 # --- one operation ------------------------------------------------------------------------------------------------
@@ -223,42 +218,3 @@ def _body(operation: Operation) -> Json:
 
 _FORMS: Final = ("application/x-www-form-urlencoded", "multipart/form-data")
 _FORM: Final = "A form. Nested values are written as JSON text or with brackets: `permissions[view]=*`, `permissions[add][0]=3`."
-
-_TAG: Final = '(W/)?"[!#-~]*"'
-_PARAMETERS: Final[Json] = {
-    "If-None-Match": {
-        "description": "The `ETag` of an earlier response. If it is still current, the response is a 304 without a body.",
-        "schema": {"type": "string"},
-    },
-    "If-Match": {
-        "description": "The `ETag` of the record that you read. If it has changed since, the request is refused with 412. "
-        "A list of tags, or `*` for any version, is accepted too; anything else is refused with 400.",
-        "schema": {"type": "string", "pattern": f"^({_TAG}(, *{_TAG})*|\\*)$"},
-    },
-    "Idempotency-Key": {
-        "description": "A unique value, such as a UUID. The same request, within 24 hours, gets the first response again.",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"},
-    },
-    "Change-Set": {
-        "description": "The name of a change set, such as `nightly-2026-01-31`: all writes of a key with the same name belong "
-        "together, and can be undone together.",
-        "schema": {"type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[!-~]+$"},
-    },
-    "X-Audit-Log-Reason": {
-        "description": "The reason for the change; recorded in the event log.",
-        "schema": {"type": "string", "maxLength": 500},
-    },
-    "X-Request-Id": {
-        "description": "An id that you choose for this request: up to 128 letters, digits and `._~+/=:-`; other values are "
-        "ignored. It is returned in the response and recorded in the request log and in events.",
-        "schema": {"type": "string"},
-    },
-}
-for _name, _parameter in _PARAMETERS.items():
-    _parameter |= {"name": _name, "in": "header"}
-
-_SECURITY: Final[Json] = {
-    "bearer": {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer KEY`"},
-    "basic": {"type": "http", "scheme": "basic", "description": "The key as the user name, with an empty password."},
-    "header": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "`X-API-Key: KEY`"},
-}

@@ -9,9 +9,10 @@ from trellis.core.catalogue import Catalogue
 from trellis.core.paging import MOST_PER_PAGE, PER_PAGE
 from trellis.http.design import TEMPLATES as SHARED
 from trellis.http.routes import REFERENCE, find_in_reference
+from trellis.rest.docs.components import load_components
 from trellis.rest.docs.contents import aliases, all_errors, prose, section_names, sections, showcase
 from trellis.rest.docs.dialects import show_dialects
-from trellis.rest.docs.responses import HEADERS, STATUS_TEXT
+from trellis.rest.docs.responses import STATUS_TEXT
 from trellis.rest.docs.samples import KEY, coloured
 from trellis.rest.docs.types import in_words
 from trellis.settings import Settings
@@ -105,7 +106,7 @@ def _describe(catalogue: Catalogue, settings: Settings, base: str) -> Mapping[st
         "aliases": aliases(catalogue),
         "dialects": show_dialects(catalogue),
         "kind": showcase(catalogue),
-        "headers": HEADERS,
+        "headers": load_components()["headers"],
         "settings": settings,
         "per_page": PER_PAGE,
         "most_per_page": MOST_PER_PAGE,

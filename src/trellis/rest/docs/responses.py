@@ -11,13 +11,13 @@ from trellis.core.verbs import Response, Verb
 from trellis.errors import Refused
 from trellis.http.problems import format_problem
 from trellis.http.routes import Route
+from trellis.rest.docs.components import REQUEST_ID
 from trellis.rest.docs.examples import answer_of, plan_of
 from trellis.rest.docs.refusals import is_shared, refusals_of
 from trellis.rest.docs.schemas import Schema, component_of, ref, verb_of
 
 Json = dict[str, Any]
 
-REQUEST_ID: Final = "8f14e45fceea167a5a36dedd"
 STATUS_TEXT: Final[Mapping[int, str]] = {  # Python's own phrases differ between its versions
     200: "OK",
     201: "Created",
@@ -41,49 +41,7 @@ STATUS_TEXT: Final[Mapping[int, str]] = {  # Python's own phrases differ between
     503: "Service Unavailable",
 }
 
-_INTEGER: Final = {"type": "integer"}
 _STRING: Final = {"type": "string"}
-HEADERS: Final[Mapping[str, Json]] = {
-    "ETag": {
-        "description": "The version of this response, for `If-None-Match` and `If-Match`.",
-        "schema": _STRING,
-        "example": '"5d41402abc4b2a76b9719d91"',
-    },
-    "Link": {
-        "description": "The URLs of the `first`, `prev`, `next` and `last` page (RFC 8288), as far as they exist; only that of "
-        "`next` if they are longer than 4 KiB together.",
-        "schema": _STRING,
-    },
-    "Next": {
-        "description": "With `Accept: application/x-ndjson`: the cursor for the next request, as `after`.",
-        "schema": _INTEGER,
-    },
-    "Location": {"description": "The URL of the new record.", "schema": {"type": "string", "format": "uri"}},
-    "Dry-Run": {
-        "description": "`true` on the response to a dry run: nothing was changed.",
-        "schema": {"type": "string", "enum": ["true"]},
-    },
-    "Idempotent-Replayed": {
-        "description": "`true` if the response is that of the first request with this `Idempotency-Key`.",
-        "schema": {"type": "string", "enum": ["true"]},
-    },
-    "Event": {"description": "The number of the event that the write recorded, or of the last of several.", "schema": _INTEGER},
-    "Change-Set-Id": {"description": "The id of the change set that its events belong to.", "schema": _INTEGER},
-    "X-Request-Id": {
-        "description": "The request's id, yours or a new one. It is recorded in the request log and in events.",
-        "schema": _STRING,
-        "example": REQUEST_ID,
-    },
-    "X-RateLimit-Limit": {"description": "How many requests per minute the key may send.", "schema": _INTEGER, "example": 6000},
-    "X-RateLimit-Remaining": {"description": "How many requests are left in this minute.", "schema": _INTEGER, "example": 5999},
-    "X-RateLimit-Reset": {
-        "description": "When the next minute begins, as a Unix timestamp in seconds.",
-        "schema": _INTEGER,
-        "example": 1769851860,
-    },
-    "Retry-After": {"description": "How many seconds to wait.", "schema": _INTEGER, "example": 42},
-    "WWW-Authenticate": {"description": "How to send a key.", "schema": _STRING, "example": 'Bearer realm="trellis"'},
-}
 _PROPOSALS: Final = "proposals"
 _PROPOSAL_HEADERS: Final = ("ETag", "Location", "Event", "Idempotent-Replayed")
 _LIMITS: Final = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset")

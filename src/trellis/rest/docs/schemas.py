@@ -7,11 +7,10 @@ from itertools import combinations
 from typing import Any, Final
 
 from trellis.core.events import EVENT_LIST
-from trellis.core.fields import MAX_ID, Anything, Field, Permissions
+from trellis.core.fields import Anything, Field, Permissions
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Operation
 from trellis.core.verbs import Body, Response, Verb
-from trellis.refusals import REFUSALS, Member
 
 Schema = dict[str, Any]
 
@@ -221,8 +220,6 @@ def parameter(field: Field) -> Schema:
 
 _DRY: Final[Schema] = {"type": "boolean", "description": "True of a dry run, after which nothing has changed; otherwise left out."}
 _COUNT: Final[Schema] = {"type": "integer", "minimum": 0}
-_ID: Final[Schema] = {"type": "integer", "minimum": 1, "maximum": MAX_ID}
-_IDS: Final[Schema] = {"type": "array", "items": _ID}
 
 
 def _page(title: str, name: str) -> Schema:
@@ -238,111 +235,3 @@ def _page(title: str, name: str) -> Schema:
             "results": {"type": "array", "items": ref(name), "description": "The records of this page."},
         },
     }
-
-
-DELETION_PLAN: Final[Schema] = {
-    "type": "object",
-    "description": "What a delete would do: the response to a dry run. Lists of ids end after 1,000; the counts include all.",
-    "required": ["dryRun", "deleted", "moved", "changed"],
-    "properties": {
-        "dryRun": {"type": "boolean", "description": "Always true: nothing has changed."},
-        "deleted": {
-            "type": "object",
-            "description": "What would be deleted: the record and, unless they are moved, all nodes below it.",
-            "required": ["count", "ids"],
-            "properties": {"count": _COUNT, "ids": _IDS},
-        },
-        "moved": {
-            "type": "object",
-            "description": "Which children would be moved, and where to.",
-            "required": ["count", "ids", "to"],
-            "properties": {"count": _COUNT, "ids": _IDS, "to": _ID | {"type": ["integer", "null"]}},
-        },
-        "changed": {
-            "type": "object",
-            "description": "Which other records would change, because they name the deleted one in their permissions.",
-            "required": ["count", "nodes"],
-            "properties": {
-                "count": _COUNT,
-                "nodes": {
-                    "type": "array",
-                    "items": {
-                        "type": "object",
-                        "required": ["resource", "id"],
-                        "properties": {"resource": {"type": "string"}, "id": _ID},
-                    },
-                },
-            },
-        },
-    },
-}
-
-
-def problem_schema(base_url: str) -> Schema:
-    """Return the schema of a refusal: RFC 9457's members, the 4.2 pair, and further members for programs."""
-    return {
-        "type": "object",
-        "description": "An error (RFC 9457). `errorCode` and `errorMessage` never change their meaning.",
-        "required": ["type", "title", "status", "detail", "errorCode", "errorMessage", "requestId"],
-        "properties": {
-            "type": {
-                "type": "string",
-                "format": "uri",
-                "description": "The URL of an explanation of this error.",
-                "examples": [f"{base_url}/api/docs#NO_TITLE"],
-            },
-            "title": {"type": "string", "description": "A short summary of the error; always the same for an `errorMessage`."},
-            "status": {
-                "type": "integer",
-                "enum": sorted({refusal.status for refusal in REFUSALS.values()}),
-                "description": "The HTTP status.",
-            },
-            "detail": {"type": "string", "description": "What was wrong here, where, and what to do."},
-            "errorCode": {"type": "string", "description": "The error's code.", "examples": ["1F363/2"]},
-            "errorMessage": {"type": "string", "enum": list(REFUSALS), "description": "The error's name."},
-            "requestId": {
-                "type": "string",
-                "description": "The request's id, as in `X-Request-Id`, the log and the events.",
-            },
-            "errors": {
-                "type": "array",
-                "items": ref("Fault"),
-                "maxItems": max(refusal.most_faults for refusal in REFUSALS.values()),
-                "description": "Every invalid field, not only the first; of very many the first ones.",
-            },
-            "moreErrors": {
-                "type": "integer",
-                "minimum": 1,
-                "description": "How many more fields are invalid, if `errors` does not list all.",
-            },
-            **_members(),
-        },
-    }
-
-
-def _members() -> dict[str, Schema]:
-    """Return the schemas of the members that only some refusals have, each naming those refusals."""
-    found: dict[str, tuple[Member, list[str]]] = {}
-    for refusal in REFUSALS.values():
-        for member in refusal.members:
-            found.setdefault(member.name, (member, []))[1].append(refusal.message)
-    return {
-        name: {**member.schema, "description": f"With {' and '.join(messages)}: {member.doc}"}
-        for name, (member, messages) in found.items()
-    }
-
-
-FAULT: Final[Schema] = {
-    "type": "object",
-    "description": "What is wrong with one field.",
-    "required": ["field", "code", "errorCode", "message"],
-    "properties": {
-        "field": {
-            "type": "string",
-            "description": "The field's name; `permissions.view` is a member of `permissions`.",
-        },
-        "code": {"type": "string", "enum": list(REFUSALS), "description": "What is wrong, as in `errorMessage`."},
-        "errorCode": {"type": "string", "description": "Its code, as in `errorCode`."},
-        "message": {"type": "string", "description": "What is wrong, in a sentence."},
-    },
-}

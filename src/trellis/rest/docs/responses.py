@@ -1,6 +1,7 @@
 """The responses of each operation in OpenAPI form: successes and refusals, with their headers and examples."""
 
 from collections.abc import Iterable, Mapping
+from http import HTTPStatus
 from itertools import groupby
 from typing import Any, Final
 
@@ -18,27 +19,10 @@ from trellis.rest.docs.schemas import Schema, component_of, ref, verb_of
 
 Json = dict[str, Any]
 
-STATUS_TEXT: Final[Mapping[int, str]] = {  # Python's own phrases differ between its versions
-    200: "OK",
-    201: "Created",
-    202: "Accepted",
-    304: "Not Modified",
-    400: "Bad Request",
-    401: "Unauthorized",
-    403: "Forbidden",
-    404: "Not Found",
-    405: "Method Not Allowed",
-    408: "Request Timeout",
-    409: "Conflict",
-    410: "Gone",
-    412: "Precondition Failed",
+# Python's own phrases for these two differ between its versions.
+STATUS_TEXT: Final[Mapping[int, str]] = {one.value: one.phrase for one in HTTPStatus} | {
     413: "Content Too Large",
-    415: "Unsupported Media Type",
     422: "Unprocessable Content",
-    429: "Too Many Requests",
-    431: "Request Header Fields Too Large",
-    500: "Internal Server Error",
-    503: "Service Unavailable",
 }
 
 _STRING: Final = {"type": "string"}

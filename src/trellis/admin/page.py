@@ -73,7 +73,7 @@ LANGUAGE: Final = "language"  # the cookie with the language that was chosen bef
 
 
 class Renderer(Protocol):
-    """Renders templates: see view.py."""
+    """Renders templates: see rendering.py."""
 
     def render(self, template: str, request: "PageRequest", context: Mapping[str, Any]) -> str:
         """Return the HTML of a template."""

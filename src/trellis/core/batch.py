@@ -217,8 +217,9 @@ def _build_alike(context: Context, items: Sequence[BatchItem], references: Refer
     """Yield the calls of the first item and of those after it that can run together with it. Raises Refused for the first item."""
     first = items[0]
     yield (call := _build_call(context, first, references))
-    alike = context.environment.batchable[first.operation].together_by
-    targets = {call.target}
+    if (together := context.environment.batchable[first.operation].together) is None:
+        return
+    alike, targets = together.alike, {call.target}
     for item in items[1:]:
         if item.operation != first.operation or alike(item.body) is None or alike(item.body) != alike(first.body):
             return

@@ -118,7 +118,7 @@ class Calls:
     def _run_many_inner(self, tx: Transaction, now: str, recorder: Recorder, calls: Sequence[Call]) -> list[Outcome]:
         """Run calls of one operation together as part of another one, and record their events. Raises Refused, OneByOne."""
         operation = self.authorise(calls[0].operation, calls[0].actor, calls[0].target)
-        if operation.run_many is None or any(call.operation != operation.name for call in calls):
+        if operation.together is None or any(call.operation != operation.name for call in calls):
             raise LookupError(f"{operation.name} is not run together with others")
         contexts: list[Context] = []
         for call in calls:
@@ -128,11 +128,11 @@ class Calls:
                 raise OneByOne
             contexts.append(self.build_context(operation, call, given, tx, now, recorder))
         if not calls[0].actor.bounds:
-            outcomes = operation.run_many(contexts)
+            outcomes = operation.together.run(contexts)
         else:
             approved = recorder.find_approval(operation)
             uses = judge_calls(tx, calls[0].actor, operation.judged_by, len(calls), now, approved=approved)
-            outcomes = operation.run_many(contexts)
+            outcomes = operation.together.run(contexts)
             conclude(tx, operation, calls[0].actor, uses, outcomes)
         seqs = recorder.record_many(operation, calls, outcomes)
         return [one._replace(event=seq) for one, seq in zip(outcomes, seqs, strict=True)]

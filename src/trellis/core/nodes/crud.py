@@ -24,7 +24,7 @@ from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_
 from trellis.core.nodes.placement import PLACES, apply_placement, count_children_in_the_way, find_place, resolve_placement
 from trellis.core.nodes.record import get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by, trace_node
 from trellis.core.nodes.references import refuse_taken, resolve_references
-from trellis.core.operation import Access, Context, OneByOne, Operation, Outcome, Preparation
+from trellis.core.operation import Access, Context, OneByOne, Operation, Outcome, Preparation, Together
 from trellis.core.paging import refusing_large_pages, serialize_page
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Verb
 from trellis.core.version import check_precondition
@@ -63,23 +63,22 @@ def operations(kind: NodeKind) -> tuple[Operation, ...]:
                 kind, CREATE, f"Create a {one}", f"Creates a {one}.", create_node, kind.accepted, creation_refusals(kind)
             ),
             judges_input=True,
-            run_many=partial(create_siblings, kind),
-            together_by=find_parent_of_last,
+            together=Together(partial(create_siblings, kind), find_parent_of_last),
         ),
         replace(
             build_operation(kind, UPDATE, f"Change a {one}", changes, _update, kind.accepted, node_refusals(kind)),
             judges_input=True,
             preparation=Preparation(judge=partial(_find_digests, kind)),
-            run_many=partial(_update_many, kind),
-            together_by=lambda raw: None if _READING & raw.keys() else "changes",
+            together=Together(partial(_update_many, kind), lambda raw: None if _READING & raw.keys() else "changes"),
         ),
         replace(
             build_operation(
                 kind, DELETE, f"Delete a {one}", delete_doc(kind), delete_node, delete_fields(kind), delete_refusals(kind)
             ),
             judges_input=True,
-            run_many=None if kind.is_group else partial(delete_leaves, kind),
-            together_by=lambda raw: "leaves" if moves_none(raw) and not kind.is_group else None,
+            together=None
+            if kind.is_group
+            else Together(partial(delete_leaves, kind), lambda raw: "leaves" if moves_none(raw) else None),
         ),
     )
 

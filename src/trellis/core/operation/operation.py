@@ -119,9 +119,9 @@ class Context:
     """A call under way: inside its transaction, with its input parsed and the faults in it collected.
 
     `run` carries out another call as part of this one: in the same transaction, with a grant and an event of its own. `run_many`
-    does the same for several calls of one operation that has a `run_many`. `run_apart` carries out a call that has to be approved,
-    to try it or once it is approved, as a separate call; its input may have been read before. `now` is the time by which expiries
-    are judged. `grants` are the grants that the call needs.
+    does the same for several calls of one operation, which must be able to run `together`. `run_apart` carries out a call that has
+    to be approved, to try it or once it is approved, as a separate call; its input may have been read before. `now` is the time by
+    which expiries are judged. `grants` are the grants that the call needs.
     """
 
     call: Call
@@ -175,21 +175,8 @@ DRY_RUN: Final = Field(
 )
 
 
-Judge = Callable[[Context], Mapping[str, str | None]]
-
-
-def judge_nothing(_: Context) -> Mapping[str, str | None]:
-    """Refuse nothing, and return no stored digests."""
-    return {}
-
-
 def call_nothing(_call: Call, _given: Input) -> Iterable[Call]:
     """Run no other operation."""
-    return ()
-
-
-def need_nothing_more(_: Input) -> tuple[str, ...]:
-    """Need no other grant."""
     return ()
 
 
@@ -209,10 +196,20 @@ class Preparation:
     load: Callable[[], object] | None = None
     calls: Callable[[Call, Input], Iterable[Call]] = call_nothing
     read_ahead: Callable[[Context], tuple[str, Mapping[str, Any]] | None] | None = None
-    judge: Judge = judge_nothing
+    judge: Callable[[Context], Mapping[str, str | None]] = lambda _: {}
 
 
 NO_PREPARATION: Final = Preparation()
+
+
+class Together(NamedTuple):
+    """How several calls of an operation run together, which is quicker: `run` returns the outcomes in the order of the calls.
+
+    In a batch, those run together for whose inputs `alike` returns the same; None means alone.
+    """
+
+    run: "Callable[[Sequence[Context]], list[Outcome]]"
+    alike: Callable[[Mapping[str, Any]], str | None] = lambda _: None
 
 
 @dataclass(frozen=True, eq=False)  # each is one of its own; without slots: the cached property needs a __dict__
@@ -242,7 +239,7 @@ class Operation:
     # Who may run it.
     access: Access = Access.INSIDE
     needs: tuple[str, ...] = ()  # without a grant of its own: a key must have been granted all of these operations
-    needs_with: Callable[[Input], tuple[str, ...]] = need_nothing_more  # whose grants it needs as well for what its input asks for
+    needs_with: Callable[[Input], tuple[str, ...]] = lambda _: ()  # whose grants it needs as well for what its input asks for
     granted_alone: bool = False  # a pattern over several resources, such as `*.create`, does not grant it
     reads_nodes: bool = False  # it is about nodes of several kinds, so its grant can be limited to some nodes
     is_about_events: bool = False  # its grant can be limited to what the key itself did
@@ -262,10 +259,7 @@ class Operation:
     # How it is run.
     judges_input: bool = False
     preparation: Preparation = NO_PREPARATION
-    # Several calls may run together, which is quicker; the outcomes are in the order of the calls. In a batch, those run together
-    # for whose inputs `together_by` returns the same; None means alone.
-    run_many: "Callable[[Sequence[Context]], list[Outcome]] | None" = None
-    together_by: Callable[[Mapping[str, Any]], str | None] = lambda _: None
+    together: Together | None = None
     is_plan: bool = False  # everything that it does is rolled back
     snapshot: bool = True  # false for a read that consists of a single statement
     slow: bool = False  # it may read more than a page of records, so it does not run on an event loop

@@ -11,7 +11,7 @@ from trellis.core.bounds import Reach, find_reach, is_own_only
 from trellis.core.events import hide_outside, refuse_undone
 from trellis.core.fields import Boolean, Field, Input, ParentId, invalid_id
 from trellis.core.nodes import NodeKind
-from trellis.core.operation import Access, Context, Fork, OneByOne, Operation, Outcome, select_readable
+from trellis.core.operation import Access, Context, Fork, OneByOne, Operation, Outcome, Together, select_readable
 from trellis.core.undo.response import ANSWERS
 from trellis.core.undo.revert import revert
 from trellis.core.undo.sorts import find_sort
@@ -58,7 +58,7 @@ def operation(kind: NodeKind) -> Operation:
         summary=f"Undo a change to a {kind.singular}",
         doc=f"Undoes an event of a {kind.singular}: {_DOC}",
         run=partial(_restore, kind),
-        run_many=partial(_restore_many, kind),
+        together=Together(partial(_restore_many, kind)),
         fields=(_TO, _DELETE_CREATED) if kind.tree else (_DELETE_CREATED,),
         access=Access.GRANTED,
         verb=RESTORE,

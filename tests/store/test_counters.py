@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from trellis.settings import Settings
-from trellis.store.counters import add_to_total, last_number, next_number, next_numbers, read_counters, set_counter
+from trellis.store.counters import add_to_total, last_number, next_number, next_numbers, read_counters, read_total, set_counter
 from trellis.store.engine import Rollback, Store, Transaction
-from trellis.store.lists import count_all
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def test_what_reads_the_counters_in_a_transaction_sees_what_was_taken_before(sto
     def take_and_look(tx: Transaction) -> list[Any]:
         next_numbers(tx, "forums", 2)
         next_numbers(tx, "forums", 3)
-        seen: list[Any] = [count_all(tx, "forums"), next_numbers(tx, "forums", 1)[0], read_counters(tx)["forums"]]
+        seen: list[Any] = [read_total(tx, "forums"), next_numbers(tx, "forums", 1)[0], read_counters(tx)["forums"]]
         next_numbers(tx, "forums", 4)
         add_to_total(tx, "forums", -2)
         set_counter(tx, "forums", 100, 50)

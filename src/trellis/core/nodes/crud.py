@@ -32,6 +32,7 @@ from trellis.errors import Fault, raise_faults
 from trellis.refusals import REFUSALS
 from trellis.sentences import say
 from trellis.store import lists, nodes, siblings, snapshots
+from trellis.store.counters import read_total
 from trellis.store.nodes import Node
 
 _MOVES: Final = frozenset(("parentId", *PLACES))
@@ -155,7 +156,7 @@ def _list(kind: NodeKind, context: Context) -> Outcome:
         counts = siblings.count_children_by_parent(context.tx, kind.name, [node.id for node in found])
         records = [record | {"childCount": counts.get(record["id"], 0)} for record in records]
     shown = shown_by_list(given, query, found, shown)
-    recount = None if shown.up_to is None else partial(lists.count_all, kind=kind.name)
+    recount = None if shown.up_to is None else partial(read_total, sequence=kind.name)
     return Outcome(serialize_page(records, total, page, per_page), shows=(shown,), recount=recount)
 
 

@@ -35,7 +35,7 @@ def restore_deleted(kind: NodeKind, context: Context, event: Event, root: Snapsh
     `root` is the saved row of the event's record.
     """
     check_precondition(context.call.expected, {})  # no record exists that could match
-    children = snapshots.list_places(context.tx, event.seq, kind.name, "moved")
+    children = snapshots.list_places(context.tx, event.seq, kind.name)
     naming = snapshots.list_keys(context.tx, event.seq, "changed")
     below = [one["id"] for one in event.touched if one["how"] == "deleted"]
     _refuse_existing(kind, context, event, [root.node.id, *below])

@@ -70,7 +70,7 @@ def _move_children_again(kind: NodeKind, context: Context, event: Event, root: N
     if not moved:
         return []
     _require_kept(kind, context, event, root)
-    kept = {one.id: one for one in snapshots.list_places(context.tx, event.seq, kind.name, "moved")}
+    kept = {one.id: one for one in snapshots.list_places(context.tx, event.seq, kind.name)}
     if len(kept) < len(moved):
         raise _no_longer_kept(kind, context, event, root)
     now = siblings.find_children(context.tx, kind.name, root.id)

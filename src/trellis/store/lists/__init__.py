@@ -22,7 +22,7 @@ The unfiltered list by id needs none of them: `trellis.store.nodes.deleted_ids` 
 from trellis.store.lists.filters import ONE_OF, SortBy
 from trellis.store.lists.inside import find_ids_inside
 from trellis.store.lists.journal import note_everything
-from trellis.store.lists.pages import NodePart, Query, count_all, read_page
+from trellis.store.lists.pages import NodePart, Query, read_page
 from trellis.store.lists.search import (
     check_search_index,
     is_search_index_behind,

@@ -63,11 +63,6 @@ def read_page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]
     return total, page.read(total)
 
 
-def count_all(tx: Transaction, kind: str) -> int:
-    """Count the nodes of a kind."""
-    return read_total(tx, kind)
-
-
 def _narrow(tx: Transaction, kind: str, query: Query, part: NodePart) -> Query:
     """Turn `part` into the cheapest filter: none if the other filters imply it, a few ids, or a condition on each node."""
     filters, roots = dict(query.filters), part.roots
@@ -126,7 +121,7 @@ class _Page:
     def count(self) -> int:
         """Count the matches. If their ids are known, `read` will read the page by these ids."""
         if not self.names:
-            return count_all(self.tx, self.params["kind"])
+            return read_total(self.tx, self.params["kind"])
         if self.names in _ALL_CHILDREN:
             return siblings.count_children(self.tx, self.params["kind"], self.query.filters.get("parent"))
         if self.by_ids:
@@ -175,7 +170,7 @@ class _Page:
     def _compute_result(self) -> MaterialisedResult:
         seq, names, params = journal.find_range(self.tx).last, self.names, self.params
         if "search" in names:
-            most = min(_MAX_CANDIDATES, max(_ALWAYS_SORTED, count_all(self.tx, params["kind"]) // 20))
+            most = min(_MAX_CANDIDATES, max(_ALWAYS_SORTED, read_total(self.tx, params["kind"]) // 20))
             candidates = search.find_candidates(self.tx, params["kind"], params["search"], most)
             if candidates is not None:
                 names, params = (*names, "candidates"), params | {"candidates": self.tx.id_list(candidates)}
@@ -254,7 +249,7 @@ class _Page:
             return "planner"
         if total <= _ALWAYS_SORTED:
             return "filter"
-        return "order" if total * total > count_all(self.tx, self.params["kind"]) * (skipped + self.query.limit) else "filter"
+        return "order" if total * total > read_total(self.tx, self.params["kind"]) * (skipped + self.query.limit) else "filter"
 
     def _read_from_end(self, total: int, behind: int) -> list[Node]:
         limit = min(self.query.limit, total - self.query.offset)

@@ -169,9 +169,9 @@ class SavedPosition(NamedTuple):
     neighbours: Mapping[str, Any]
 
 
-def list_places(tx: Transaction, seq: int, kind: str, change: Change) -> list[SavedPosition]:
-    """Return where the nodes of a kind to which an event made a change were before, by position."""
-    rows = tx.fetch(_PLACES, seq=seq, kind=kind, change=change)
+def list_places(tx: Transaction, seq: int, kind: str) -> list[SavedPosition]:
+    """Return where the nodes of a kind that an event has moved were before, by position."""
+    rows = tx.fetch(_PLACES, seq=seq, kind=kind, change="moved")
     return [SavedPosition(row[0], row[1], row[2], tx.decode(row[3]) or {}) for row in rows]
 
 

@@ -19,7 +19,8 @@ from trellis.http.api import (
     ApiResponse,
     CachedResponse,
     Service,
-    build_call,
+    build_read,
+    build_write,
     encode_written,
     may_be_larger,
     receive_body,
@@ -254,15 +255,7 @@ class Mcp:
         resource: Resource | None = None,
     ) -> CachedResponse:
         """Run an operation that reads, with arguments of about so many bytes; return the result of its tool, or the resource."""
-        call = Call(
-            operation.name,
-            require_bearer(request).agent,
-            given,
-            target,
-            request_id=request.request_id,
-            traceparent=request.traceparent,
-            address=request.address,
-        )
+        call = build_read(request, operation, require_bearer(request).agent, target, given)
         sent = await run_by_size(size, encode_arguments, target, given)
         path = operation.name if resource is None else resource.uri
         name = f"{PREFIX} {path}", sent, *request.name[2:]  # and what else it depends on: base URL, view
@@ -277,11 +270,7 @@ class Mcp:
     async def _write(
         self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, given: Mapping[str, Any], size: int
     ) -> bytes:
-        self.gate.store.writer.check_room()
-        if operation.fork is not None:
-            followed = await self.service.follow(Call(operation.name, actor, target=target))
-            operation = self.gate.catalogue.find(followed.operation)
-            request.operation = operation.name
+        operation = await self.service.find_write(request, operation, actor, target)
         result = await self.service.write(request, size, partial(self._submit, request, operation, actor, target, given))
         if (verb := result.verb or operation.verb) is None:
             raise LookupError(f"{operation.name} has no verb")
@@ -290,7 +279,7 @@ class Mcp:
     def _submit(
         self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None, given: Mapping[str, Any]
     ) -> Future[Result]:
-        return self.gate.submit(build_call(request, operation, actor, target, given))
+        return self.gate.submit(build_write(request, operation, actor, target, given))
 
 
 def _respond_to_error(request: ApiRequest, message: Message | None, error: ProtocolError, status: int) -> ApiResponse:

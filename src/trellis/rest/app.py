@@ -9,7 +9,7 @@ from urllib.parse import unquote_to_bytes
 from trellis.core.actor import Actor
 from trellis.core.fields import MAX_ID, invalid_id, quote
 from trellis.core.gate import Result
-from trellis.core.operation import Call, Operation, RawText
+from trellis.core.operation import Operation, RawText
 from trellis.core.verbs import Response, Verb
 from trellis.core.version import compute_version
 from trellis.errors import LongRead, Refused, refuse_fault
@@ -18,6 +18,7 @@ from trellis.http.api import (
     ApiResponse,
     CachedResponse,
     Service,
+    build_read,
     encode_written,
     may_be_larger,
     receive_body,
@@ -73,11 +74,7 @@ class Rest:
         operation = route.operation
         if not operation.writes:
             return await self._read(request, route, target)
-        self.gate.store.writer.check_room()  # before the body is read, so that refusing costs little
-        if operation.fork is not None:
-            followed = await self.service.follow(Call(operation.name, bearer.actor, target=target))
-            operation = self.gate.catalogue.find(followed.operation)
-            request.operation = operation.name
+        operation = await self.service.find_write(request, operation, bearer.actor, target)
         limit = self.settings.body_limit
         large = operation.most_bytes > limit and may_be_larger(request, limit)
         with self.service.large.hold(request.caller, large=large):
@@ -204,18 +201,7 @@ class Rest:
         raw = read_query(request, known) if request.query or request.path_values else {}
         if translator is not None and raw:
             raw = translator.read(operation, raw, request.at)
-        actor = require_bearer(request).actor
-        call = Call(
-            operation.name,
-            actor,
-            raw,
-            target,
-            request_id=request.request_id,
-            again=again,
-            traceparent=request.traceparent,
-            address=request.address,
-        )
-        result = self.gate.run(call)
+        result = self.gate.run(build_read(request, operation, require_bearer(request).actor, target, raw, again=again))
         if isinstance(result.value, RawText):
             body = result.value.text.encode()
             return CachedResponse(body, compute_version(body).encode(), (), result.value.media_type.encode(), result.shows)

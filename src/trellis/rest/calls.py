@@ -6,7 +6,7 @@ from trellis.core.actor import Actor
 from trellis.core.fields import InputForm, quote
 from trellis.core.operation import Call, Operation
 from trellis.errors import refuse_fault
-from trellis.http.api import ApiRequest, build_call
+from trellis.http.api import ApiRequest, build_write
 from trellis.http.json_body import PRETTY, find_pretty
 from trellis.rest.bodies import FindField, parse_body, parse_query
 from trellis.rest.dialect import Translator
@@ -31,7 +31,7 @@ def read_call(
     query = read_query(request, known)
     sent = parse_body(request.headers.get(b"content-type", b""), body, operation, known)
     raw = _merge(operation.form, query, sent) if known is None else query | sent  # a dialect decides which of several names counts
-    call = build_call(request, operation, actor, target, _add_path_values(request, raw))
+    call = build_write(request, operation, actor, target, _add_path_values(request, raw))
     return call if translator is None else call._replace(raw=translator.read(operation, call.raw, request.at))
 
 

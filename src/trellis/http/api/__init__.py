@@ -1,7 +1,7 @@
 """The parts that REST and MCP, the interfaces for keys, share: identification, rate limits, reading, writing, caching, logging."""
 
 from trellis.http.api.cache import CachedResponse, Name
-from trellis.http.api.calls import build_call, encode_written, may_be_larger, receive_body, require_size
+from trellis.http.api.calls import build_read, build_write, encode_written, may_be_larger, receive_body, require_size
 from trellis.http.api.counts import BOUNDS, RequestCounts
 from trellis.http.api.headers import is_not_modified
 from trellis.http.api.identify import extract_key

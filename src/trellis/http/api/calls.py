@@ -1,4 +1,4 @@
-"""Receives the bodies of requests, and builds the calls of operations that write from the input and the headers."""
+"""Receives the bodies of requests, and builds calls from the input and the headers."""
 
 import asyncio
 import logging
@@ -25,7 +25,23 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def build_call(request: ApiRequest, operation: Operation, actor: Actor, target: int | None, raw: Mapping[str, Any]) -> Call:
+def build_read(
+    request: ApiRequest, operation: Operation, actor: Actor, target: int | None, raw: Mapping[str, Any], *, again: bool = False
+) -> Call:
+    """Build the call of an operation that reads, perhaps `again` for the same request."""
+    return Call(
+        operation.name,
+        actor,
+        raw,
+        target,
+        request_id=request.request_id,
+        again=again,
+        traceparent=request.traceparent,
+        address=request.address,
+    )
+
+
+def build_write(request: ApiRequest, operation: Operation, actor: Actor, target: int | None, raw: Mapping[str, Any]) -> Call:
     """Build the call of an operation that writes from its raw input and the headers. Raises Refused (INVALID_HEADER)."""
     headers = request.headers
     expected = tuple(map(find_own_version, expected_versions(headers.get(b"if-match"))))

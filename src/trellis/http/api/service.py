@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 from urllib.parse import urlsplit
 
+from trellis.core.actor import Actor
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import Bearer, KeyNotUsable, Keyring, authenticate, redact_path
 from trellis.core.operation import Access, Call, Operation
@@ -246,9 +247,14 @@ class Service:
 
     # --- running operations -------------------------------------------------------------------------------------------
 
-    async def follow(self, call: Call) -> Call:
-        """Return the call that a forking operation leads to. Raises Refused."""
-        return await follow_fork(self.gate, call, self._read_seconds)
+    async def find_write(self, request: ApiRequest, operation: Operation, actor: Actor, target: int | None) -> Operation:
+        """Return the operation that a write runs: a forking one leads to another. Raises Refused, also if too many writes wait."""
+        self.gate.store.writer.check_room()  # before anything is read, so that refusing costs little
+        if operation.fork is None:
+            return operation
+        followed = await follow_fork(self.gate, Call(operation.name, actor, target=target), self._read_seconds)
+        request.operation = followed.operation
+        return self.gate.catalogue.find(followed.operation)
 
     async def write(self, request: ApiRequest, size: int, submit: Callable[[], Future[Result]]) -> Result:
         """Call `submit`, which reads a request of `size` bytes and hands it to the writer; wait for the result. Raises Refused."""

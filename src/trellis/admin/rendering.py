@@ -23,6 +23,7 @@ from markupsafe import Markup
 from trellis import __version__
 from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
+from trellis.admin.confirm import webhook_name
 from trellis.admin.events import changed_labels
 from trellis.admin.languages import (
     count_marked,
@@ -161,6 +162,7 @@ class View:
             find_icon=find_icon,
             hue=self._find_hue,
             waits_as=_WAITS_AS,
+            webhook_name=webhook_name,
             most_at_once=MOST,
             catalogue=self._catalogue,
             kinds={kind.name: kind for kind in sort_kinds(self._kinds)},

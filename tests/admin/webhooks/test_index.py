@@ -46,6 +46,19 @@ def test_the_list_tells_how_each_does(admin: Visitor, gate: Gate, run: Run, cloc
     assert stored_rows(gate) == before
 
 
+def test_other_pages_call_each_by_the_name_of_its_own_page(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:
+    run("webhooks.create", url=URL, events=["*"])
+    run("webhooks.create", url=URL, events=["*"], description="Search index")
+    for number in (1, 2):
+        update_webhook(gate, number, failing_since=clock.text)
+    for path in ("", "/events", "/search?text=hooks.example"):
+        said = page_text(admin.get(path))
+        assert "hooks.example/trellis" in said, path
+        assert "Search index" in said, path
+        beside = re.sub(f"(Search index[^a-z]*|sends to ){URL}", "", said)  # in hits, and in alarms
+        assert "https://hooks.example/trellis" not in beside, path
+
+
 def test_the_overview_shows_those_that_do_not_get_through(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:
     assert "Webhooks that need attention There are no webhooks." in page_text(admin.get(""))
     run("webhooks.create", url=URL, events=["*"], description="Search index")

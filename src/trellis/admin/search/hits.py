@@ -6,6 +6,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from trellis.admin import PREFIX
+from trellis.admin.confirm import webhook_name
 from trellis.admin.page import PageRequest
 from trellis.admin.rendering import find_icon
 from trellis.admin.search.actions import Command, begins_action, build_actions
@@ -92,7 +93,7 @@ def _describe_key(record: Mapping[str, Any], _: Clock) -> tuple[str, str, int]:
 
 
 def _describe_webhook(record: Mapping[str, Any], _: Clock) -> tuple[str, str, int]:
-    return record["description"] or record["url"], record["url"] if record["description"] else "", record["id"]
+    return webhook_name(record), record["url"] if record["description"] else "", record["id"]
 
 
 def _describe_request(record: Mapping[str, Any], clock: Clock) -> tuple[str, str, int]:

@@ -103,6 +103,12 @@ def test_the_page_stays_and_what_is_sent_again_is_done_once(page: Page, proxy: _
     expect(page.get_by_role("status").filter(has_text=_LOST)).to_be_visible()
     expect(page.get_by_label("Name", exact=True)).to_have_value("Made once")
     expect(button).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Send again")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Cancel").last).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    expect(button).to_be_focused()
     assert violations(page) == []
     assert run("forums.list", search="Made once")["totalResults"] == 1
     proxy.fault = ""

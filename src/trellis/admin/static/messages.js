@@ -56,8 +56,19 @@ function build() {
   acts.className = "row";
   made.append(words, acts);
   new ResizeObserver(makeRoom).observe(made); // also when it is hidden: it has no height then
+  document.addEventListener("keydown", leadToButtons);
   document.addEventListener("focusin", () => requestAnimationFrame(() => whenReleased(uncover))); // after the browser has scrolled to it
   return made;
+}
+
+// Tab leads from where somebody was when the message came to its buttons, and from these on: the message is the last thing on the page.
+function leadToButtons(event) {
+  const { target, shiftKey } = event;
+  if (event.key !== "Tab" || !acts.firstChild) return;
+  if (target === (shiftKey ? acts.firstChild : before)) {
+    event.preventDefault();
+    (shiftKey ? before : acts.firstChild).focus();
+  } else if (target === acts.lastChild && !shiftKey) before.focus(); // from there, the browser goes on itself
 }
 
 // Lets the last line of the page be scrolled above the message, too.

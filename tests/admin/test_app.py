@@ -10,7 +10,7 @@ from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_tex
 from tests.admin.everything import spread
 from tests.admin.html_forms import find_form
 from tests.community import CATALOGUE
-from tests.fixture_types import Clock, Events, Run
+from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.admin.nodes import delete
 from trellis.admin.page import Page
 from trellis.admin.sections import pages_of
@@ -118,6 +118,19 @@ def test_an_ended_session_loses_no_typed_text(admin: Visitor, mira: int, clock: 
     shown = admin.post(f"/administrators/{mira}", {"name": "Mira of old", "login": LOGIN}, csrf="")
     assert 'value="Mira of old"' in shown.text
     assert run("admins.get", mira)["name"] == "Mira Holm"
+
+
+def test_nobody_is_told_that_what_they_typed_is_kept_who_has_typed_nothing(admin: Visitor, key: MakeKey, clock: Clock) -> None:
+    key("forums.list")
+    stale = admin.post("/keys/1/resume", {"_submission": "a"}, csrf="0" * 64)
+    assert "Nothing has been changed yet. Send it again." in page_text(stale)
+    clock.move(hours=9)
+    ended = admin.post("/keys/1/resume", {"_submission": "a"})
+    assert "Your session has ended. Sign in again. Then you can continue where you left off." in page_text(ended)
+    back = admin.post("/sign-in", find_form(ended, "/sign-in").filled(login=LOGIN, password=PASSWORD))
+    assert "You are signed in again." in page_text(back)
+    for page in (stale, ended, back):
+        assert "typed" not in page_text(page)
 
 
 def test_a_stale_form_that_is_too_long_to_be_kept_is_not_said_to_be_there(admin: Visitor) -> None:

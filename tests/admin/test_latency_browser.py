@@ -310,7 +310,7 @@ def test_without_a_network_plain_words_and_another_try(page: Page, line: Line, c
     line.set(offline=True)
     button = page.get_by_role("dialog").get_by_role("button", name="Delete Wiki")
     button.click()  # an ordinary form
-    expect(_message(page)).to_contain_text("Nothing was sent; what you typed is still here.")
+    expect(_message(page).get_by_role("status")).to_have_text("There is no network connection. Nothing was sent.")
     expect(button).to_be_enabled()
     line.set()
     _message(page).get_by_role("button", name="Try again").click()

@@ -166,7 +166,7 @@ def test_what_was_typed_stays_while_the_service_is_out_of_reach(
     page.route("**/admin/**", answer)
     button = page.get_by_role("button", name="Create the forum").last
     button.click()
-    page.get_by_text("The service cannot be reached. Nothing was sent; what you typed is still here.").wait_for()
+    page.get_by_text("The service cannot be reached. Nothing was sent. What you typed is still here.").wait_for()
     expect(page.get_by_label("Name", exact=True)).to_have_value("Kept")
     expect(button).to_be_enabled()
     page.unroute("**/admin/**")

@@ -51,6 +51,7 @@ log = logging.getLogger(__name__)
 
 _MAX_PATH: Final = 1000  # characters; no page has a longer path, and Python does not convert numbers of several thousand digits
 _PAGED: Final = frozenset(("before", "page"))  # parameters that select an older part of a list, to which nothing is added
+_GO_ON: Final = say("Then you can continue where you left off.")
 _LOST: Final = say("What you typed was too long to be kept: enter it again afterwards.")
 _UNREAD: Final = say("What you typed could not be kept: enter it again afterwards.")
 _LOST_WITH_SESSION: Final = mark(
@@ -219,8 +220,8 @@ class Panel:
             if request.wants_json:
                 raise Refused(stale.message, _STALE_PAGE) from None
             if request.me is None:  # before signing in, only what was typed into this one page can be lost
-                title = say("Send it again")
-                return request.page("error.html", status=409, title=title, refused=stale, back=request.path, shown=[])
+                title, shown = say("Send it again"), show_typed(request.form.carried())
+                return request.page("error.html", status=409, title=title, refused=stale, back=request.path, shown=shown)
             return self._resend(request, stale)
         except PasswordNeeded:
             return self._confirm_first(request)
@@ -278,7 +279,7 @@ class Panel:
         is_unread = not request.form.size  # this browser has lost its cookies, and forms of unknown visitors are not read
         is_lost = is_unread or request.form.is_too_large_to_carry
         lost = _UNREAD if is_unread else _LOST
-        then = say("What you typed is kept.") if carried else lost if is_lost else say("Then you can continue where you left off.")
+        then = lost if is_lost else say("What you typed is kept.") if show_typed(carried) else _GO_ON
         return request.page(
             "sign_in.html",
             status=401,

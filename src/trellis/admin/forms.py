@@ -142,7 +142,7 @@ class Form:
         self.title = "" if refused.faults else self.clock.tell(refused.detail)
         if isinstance(refused, StaleForm):
             self.faults = ()
-            if _SECRET.issuperset(map(self.widget, self.fields)):
+            if self.fields and _SECRET.issuperset(map(self.widget, self.fields)):
                 self.title = say("{why} Nothing has been changed yet. Passwords are not kept: enter them again.", why=refused.why)
         return self._rebuild_controls()
 

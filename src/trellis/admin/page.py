@@ -41,7 +41,7 @@ from trellis.admin.forms import Form
 from trellis.admin.live import Watcher
 from trellis.admin.runner import PasswordNeeded, Runner
 from trellis.admin.sessions import csrf_token, cut_to_cookie, read_cookie, seal, unseal
-from trellis.admin.submitted import SentBefore, StaleForm, Submitted
+from trellis.admin.submitted import SentBefore, StaleForm, Submitted, show_typed
 from trellis.admin.times import Clock, find_clock
 from trellis.core.actor import Actor
 from trellis.core.admins import SignedIn, address_lane
@@ -318,7 +318,7 @@ class PageRequest:
     def require_fresh_form(self) -> None:
         """Refuse a stale form, and a request that is not a POST. Raises StaleForm. `perform` and `write` do this by themselves."""
         if self.stale or self.http.method != "POST":
-            raise StaleForm(None if self.me is None else self.me.name)
+            raise StaleForm(None if self.me is None else self.me.name, typed=bool(show_typed(self.form.carried())))
 
     # --- responses ------------------------------------------------------------------------------------------------
 

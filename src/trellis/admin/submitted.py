@@ -42,16 +42,21 @@ def find_last_page(query: Mapping[str, str], shown: Mapping[str, Any]) -> str | 
 class StaleForm(Refused):
     """A form whose token does not match its session. Nothing was changed.
 
-    `why` names whoever is signed in now: somebody else may have signed in in another tab since the form was opened.
+    `why` names whoever is signed in now: somebody else may have signed in in another tab since the form was opened. `typed` says
+    whether there is something in the form that would be lost otherwise.
     """
 
-    def __init__(self, name: str | None) -> None:
+    def __init__(self, name: str | None, *, typed: bool) -> None:
         self.why = (
             say("This form was open for too long.")
             if name is None
             else say("{name} has signed in since this form was opened.", name=isolate(name))
         )
-        detail = say("{why} Nothing has been changed yet. What you typed is still here: check it and send it again.", why=self.why)
+        detail = (
+            say("{why} Nothing has been changed yet. What you typed is still here: check it and send it again.", why=self.why)
+            if typed
+            else say("{why} Nothing has been changed yet. Send it again.", why=self.why)
+        )
         super().__init__("PRECONDITION_FAILED", detail)
 
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from trellis.admin import PREFIX
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted, show_typed
-from trellis.sentences import format_seconds, mark, say
+from trellis.sentences import format_seconds, join, mark, say
 
 _WAITS: Final = mark("There were too many attempts. Wait {wait}.")
 
@@ -34,7 +34,9 @@ def go_on(request: PageRequest, title: str, note: str, *, with_token: bool) -> R
     to = find_panel_path(request.form.get("next", ""))
     if request.form.get("replay") != "1":
         return request.redirect(to)
-    return show_kept_form(request, title, PREFIX + to, _unpack(request.form), note, with_token=with_token)
+    carried = _unpack(request.form)
+    kept = [say("What you typed is still here.")] if show_typed(carried) else []
+    return show_kept_form(request, title, PREFIX + to, carried, join([note, *kept]), with_token=with_token)
 
 
 def show_kept_form(

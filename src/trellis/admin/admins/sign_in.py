@@ -125,7 +125,7 @@ def _go_where_the_first_led(request: PageRequest) -> Response:
 
 
 def _go_on(request: PageRequest) -> Response:
-    return go_on(request, say("Welcome back"), say("You are signed in again, and what you typed is still here."), with_token=False)
+    return go_on(request, say("Welcome back"), say("You are signed in again."), with_token=False)
 
 
 async def _welcome(

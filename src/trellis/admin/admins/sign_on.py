@@ -311,7 +311,7 @@ async def resume(request: PageRequest) -> Response:
     find_provider(request)
     if request.me is None:
         return request.redirect(SIGN_IN)
-    return go_on(request, say("Continue"), say("What you typed is still here."), with_token=True)
+    return go_on(request, say("Continue"), say("You are signed in again."), with_token=True)
 
 
 async def signed_out(request: PageRequest) -> Response:

@@ -2,6 +2,7 @@
 import { t } from "./language.js";
 import { tellUnsure } from "./leaving.js";
 import { say } from "./messages.js";
+import { tellKept } from "./unsaved.js";
 
 export function unanswered() {
   const workers = navigator.serviceWorker; // only at an address with https, or on this machine
@@ -19,7 +20,7 @@ export function unanswered() {
     sent = null;
     document.dispatchEvent(new CustomEvent("panel:stayed"));
     if ("leaves" in form.dataset) return tellUnsure(form);
-    const told = t("The connection was lost before the answer arrived, so this may have been done. What you typed is still here: if you send it again, nothing is done twice.");
-    say(told, { bad: true, stay: true, buttons: [[t("Send again"), () => form.isConnected && form.requestSubmit(button)]] });
+    const told = t("The connection was lost before the answer arrived, so this may have been done. If you send it again, nothing is done twice.");
+    say(tellKept(form, told), { bad: true, stay: true, buttons: [[t("Send again"), () => form.isConnected && form.requestSubmit(button)]] });
   });
 }

@@ -26,6 +26,9 @@ function isTyped(form) {
   return Boolean(form.closest("[data-typed]")) && [...form.elements].some((control) => control.name && control.type !== "hidden" && control.type !== "submit");
 }
 
+// Returns sentences about a form that has stayed, and that what was typed into it has stayed, if anything was.
+export const tellKept = (form, ...told) => [...told, ...(isEdited(form) ? [t("What you typed is still here.")] : [])].join(" ");
+
 const uncopied = () => [...document.querySelectorAll("[data-secret]:not([data-kept])")];
 
 // Marks the secrets that a copied text contains as copied.

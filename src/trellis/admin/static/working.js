@@ -2,7 +2,7 @@
 // data-working shows its text if the answer takes long. The form, the pressed button or the chosen radio button can have the text.
 import { t } from "./language.js";
 import { say } from "./messages.js";
-import { isEdited } from "./unsaved.js";
+import { isEdited, tellKept } from "./unsaved.js";
 
 const MARKED = 100; // milliseconds until the pressed button is marked
 const PATIENCE = 700; // milliseconds until the text is shown
@@ -51,8 +51,8 @@ async function probe(event, form) {
   held.delete(form);
   const again = () => send(form, submitter);
   if (!isReached) {
-    const why = navigator.onLine ? t("The service cannot be reached. Nothing was sent; what you typed is still here.") : t("There is no network connection. Nothing was sent; what you typed is still here.");
-    return say(why, { bad: true, stay: true, buttons: [[t("Try again"), again]] });
+    const why = navigator.onLine ? t("The service cannot be reached.") : t("There is no network connection.");
+    return say(tellKept(form, why, t("Nothing was sent.")), { bad: true, stay: true, buttons: [[t("Try again"), again]] });
   }
   reached.add(form);
   send(form, submitter);

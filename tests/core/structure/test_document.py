@@ -83,6 +83,14 @@ def test_more_mappings_than_there_is_room_for_are_not_read(text: str, monkeypatc
     assert meter.peak < 1_500_000
 
 
+@pytest.mark.parametrize("text", ['{"forums": [' + "{},\n" * 4 + "?", "forums:\n" + "- {}\n" * 4 + "?!"], ids=["JSON", "YAML"])
+def test_a_text_with_too_many_entries_is_not_read_to_its_end(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert lined.MOST_ENTRIES == 10_000
+    monkeypatch.setattr(lined, "MOST_ENTRIES", 3)
+    with pytest.raises(Unreadable, match=r"more than 3 nodes and keys.*with an under of its own"):
+        read_document(text)
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -287,7 +295,7 @@ def test_more_than_ten_thousand_nodes_are_refused(run: Run) -> None:
 def test_keys_count_as_nodes_do(run: Run) -> None:
     nodes, keys = ([{"externalId": "f", "name": "F"}], [{"name": f"Key {number}"} for number in range(10_000)])
     (told,) = refuse(run, {"format": "trellis/1", "name": "site", "forums": nodes, "keys": keys})
-    assert told == "keys: There are more than 10,000 nodes and keys. Split the document by section."
+    assert told.startswith("keys: There are more than 10,000 nodes and keys. Write several documents")
 
 
 def test_a_name_of_a_key_is_in_one_of_the_documents_only(run: Run, database: DatabaseState) -> None:

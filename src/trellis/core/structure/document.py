@@ -8,13 +8,12 @@ from trellis.core.keys import SETTINGS
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import DEEPEST
 from trellis.core.structure.entries import Document, Entry, KeyEntry, Location, Section
-from trellis.core.structure.text import Unreadable, read_document
+from trellis.core.structure.text import MOST_ENTRIES, Unreadable, read_document, tell_too_many_entries
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import join, say
 
 FORMAT: Final = "trellis/1"
 KEYS: Final = "keys"
-MOST_ENTRIES: Final = 10_000
 MOST_DOCUMENTS: Final = 250
 NAME: Final = Text(100, 1, visible=True)  # of a document
 KEY_MEMBERS: Final = tuple(field.name for field in SETTINGS)
@@ -157,8 +156,7 @@ class _Parser:
     def _count_one(self, place: Location) -> None:
         self._count += 1
         if self._count > MOST_ENTRIES:
-            told = say("There are more than {most:,} nodes and keys. Split the document by section.", most=MOST_ENTRIES)
-            raise _refuse_value([(place, told)])
+            raise _refuse_value([(place, tell_too_many_entries())])
 
     # --- nodes ----------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 from trellis.sentences import say
 
 DEEPEST: Final = 250  # levels of mappings and lists; a node takes two
+MOST_ENTRIES: Final = 10_000  # nodes and keys, which are the mappings in lists
 MOST_VALUES: Final = 1_000_000
 MOST_MAPPINGS: Final = 100_000  # each takes 400 bytes, and a node has two; without them, a document of 3 MB would take 400
 _LONGEST_NAME: Final = 100  # characters of a name that a refusal repeats
@@ -28,16 +29,27 @@ class Unreadable(Exception):
         self.detail = detail
 
 
+def tell_too_many_entries() -> str:
+    """Return the sentence about a document, or the documents of a plan, with more nodes and keys than `MOST_ENTRIES`."""
+    return say(
+        "There are more than {most:,} nodes and keys. Write several documents, and plan and apply them one by one: one for each "
+        "section, or, of a larger section, one for each part, with an under of its own.",
+        most=MOST_ENTRIES,
+    )
+
+
 class Builder:
     """Builds a value from its parts, without recursion, so that a text of any depth can be read until it is refused here.
 
-    `add` and `begin` raise Unreadable for a name that is not text or appears twice, and for too many levels, mappings or values.
+    `add` and `begin` raise Unreadable for a name that is not text or appears twice, and for too many levels, entries, mappings or
+    values.
     """
 
     def __init__(self) -> None:
         self._root: list[Any] = []
         self._open: list[_Open] = [_Open(self._root)]
         self._count = 0
+        self._entries = 0
         self._mappings = 0
 
     @property
@@ -57,7 +69,11 @@ class Builder:
     def begin(self, value: LinedMapping | list[Any], line: int) -> None:
         """Add a mapping or a list, which receives everything that is added until it ends."""
         self.add(value, line)
-        self._mappings += isinstance(value, LinedMapping)
+        is_mapping = isinstance(value, LinedMapping)
+        self._mappings += is_mapping
+        self._entries += is_mapping and len(self._open) > 1 and isinstance(self._open[-1].value, list)
+        if self._entries > MOST_ENTRIES:  # now, and not when it is all in memory
+            raise Unreadable(line, tell_too_many_entries())
         if self._mappings > MOST_MAPPINGS:
             raise Unreadable(line, say("The document has more than {most:,} mappings. Split it by section.", most=MOST_MAPPINGS))
         if len(self._open) > DEEPEST:

@@ -23,6 +23,7 @@ from trellis.invision.tree import OldNode, arrange, walk
 _CLUB: Final = "It belongs to a club. --clubs takes it over as one of the community's own."
 _UNDER_CLUB: Final = "It is below a node that is left out."
 _SPLIT: Final = "Write several: --section groups first, then one for each other section, each with an --output of its own."
+_WHOLE: Final = "One section is not written in parts: it has to become smaller in the old community first."
 _AFFIXES: Final = ("prefix", "suffix")
 _LONGEST_AFFIX: Final = 1000  # characters
 _LONGEST_FORMATTED: Final = 10_000
@@ -118,8 +119,9 @@ def _describe_missing_groups(groups: Mapping[int, Match], present: Present) -> I
 def _check_size(report: Report) -> None:
     count = sum(section.written for section in report.sections)
     if count > MOST_ENTRIES:
+        advice = _WHOLE if any(section.written > MOST_ENTRIES for section in report.sections) else _SPLIT
         shares = ", ".join(f"{section.name} {section.written:,}" for section in report.sections)
-        raise ReadingFailed(f"There are {count:,} nodes ({shares}), and a document has at most {MOST_ENTRIES:,}. {_SPLIT}")
+        raise ReadingFailed(f"There are {count:,} nodes ({shares}), and a document has at most {MOST_ENTRIES:,}. {advice}")
 
 
 class _Translator:

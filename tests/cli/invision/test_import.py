@@ -495,6 +495,11 @@ def test_as_many_nodes_as_a_document_has_at_most(
     refused = bring("--per-page", "100")
     assert (refused.exit_code, "1,001 nodes" in refused.stderr, "--section groups first" in refused.stderr) == (1, True, True)
 
+    old.lists["forums/forums"] += [forum(count + more, "One more") for more in range(2, 20)]
+    refused = bring("--per-page", "100", "--section", "forums")
+    assert "--section groups first" not in refused.stderr
+    assert "One section is not written in parts" in refused.stderr
+
 
 @translation
 def test_the_key_lands_nowhere(bring: Import, old: OldCommunity) -> None:

@@ -138,6 +138,19 @@ def test_many_faults_at_once(
     assert run("categories.get", community.dark_skins)["path"] == "Skins > Dark skins"
 
 
+def test_of_very_many_repairs_the_first_are_listed(
+    community: Community, plant: Plant, trellis: Trellis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trellis.cli.database._MOST_REPAIRS", 2)
+    plant("UPDATE nodes SET name_key = ''", **vars(community))
+
+    lines = trellis("check", "--repair").stdout.splitlines()
+
+    assert len(lines) == 2 + 2 + 1 + 1
+    assert lines[4].startswith("… and 1")
+    assert lines[4].endswith(" more; the events of check.repair list all.")
+
+
 def test_a_search_index_that_was_rebuilt_is_not_taken_for_damaged(gate: Gate, run: Run) -> None:
     run("forums.create", name="News")
     gate.store.write(lists.update_search_index).result()

@@ -153,9 +153,14 @@ def check(
         raise typer.Exit(FAILED)
 
 
+_MOST_REPAIRS: Final = 10_000  # in a table, as there are problems
+
+
 def _tell(found: dict[str, Any], repairs: list[dict[str, Any]]) -> None:
     if repairs:
-        show_table(("Repaired", "Id", "What", ""), map(_row, repairs))
+        show_table(("Repaired", "Id", "What", ""), map(_row, repairs[:_MOST_REPAIRS]))
+        if (more := len(repairs) - _MOST_REPAIRS) > 0:
+            show(f"… and {more:,} more; the events of check.repair list all.")
     if found["problems"]:
         rows = ((*_row(problem), "yes" if problem["repairable"] else "no") for problem in found["problems"])
         show_table(("Problem with", "Id", "What", "", "Repairable"), rows)

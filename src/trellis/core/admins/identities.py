@@ -169,15 +169,16 @@ def _require_role(policy: SignOnPolicy, admin: Administrator, given: Input) -> N
     """Refuse an administrator whose role is not the one that their groups give, if groups decide roles. Raises Refused."""
     if not policy.roles:
         return
-    role = policy.find_role(given.get("groups", ()))
-    if role is None:
-        raise _no_group(policy)
+    role = _find_role(policy, given)
     if (admin.role, _split(admin.kinds)) != (role.role, frozenset(role.kinds)):
         raise Refused("SIGN_ON_REFUSED", say("Your groups or your role have just changed. Sign in again."))
 
 
-def _no_group(policy: SignOnPolicy) -> Refused:
-    return Refused("SIGN_ON_REFUSED", say("None of your groups at {name} has a role here.", name=isolate(policy.name)))
+def _find_role(policy: SignOnPolicy, given: Input) -> GroupRole:
+    """Return the role of somebody's groups at the provider. Raises Refused if no group has one."""
+    if (role := policy.find_role(given.get("groups", ()))) is None:
+        raise Refused("SIGN_ON_REFUSED", say("None of your groups at {name} has a role here.", name=isolate(policy.name)))
+    return role
 
 
 def _split(kinds: str | None) -> frozenset[str]:
@@ -225,14 +226,12 @@ def _join(context: Context) -> Outcome:
     policy = context.environment.sign_on
     if identities.find(context.tx, given.get("issuer"), given.get("subject")) is not None:
         raise Refused("SIGN_ON_REFUSED", say("This account has just been linked to an administrator. Sign in again."))
-    role = policy.find_role(given.get("groups", ()))
     if not policy.joins:
         told = say("Your account at {name} is not linked to an administrator here.", name=isolate(policy.name))
         raise Refused(
             "SIGN_ON_REFUSED", say("{told} If you are an administrator here, sign in and link it under Your account.", told=told)
         )
-    if role is None:
-        raise _no_group(policy)
+    role = _find_role(policy, given)
     given = require((NAME, LOGIN), given)
     if (given.get("login") or "") and administrators.find_by_login(context.tx, given.get("login")) is not None:
         told = say("The login {login} already belongs to an administrator here.", login=isolate(given.get("login")))
@@ -256,11 +255,7 @@ def _follow_groups(context: Context) -> Outcome:
     given, request = _read_either(context)
     old, identity = _find_identity(context, given)
     _require_unused(context, identity, request)
-    policy = context.environment.sign_on
-    role = policy.find_role(given.get("groups", ()))
-    if role is None:
-        raise _no_group(policy)
-    return change_role(context, old, _role_input(role))
+    return change_role(context, old, _role_input(_find_role(context.environment.sign_on, given)))
 
 
 def _turn_away(context: Context) -> Outcome:
@@ -306,8 +301,8 @@ def _accept(context: Context) -> Outcome:
     policy, old = context.environment.sign_on, find_by_link(context)
     if identities.find(context.tx, given.get("issuer"), given.get("subject")) is not None:
         raise _refuse_taken(policy)
-    if policy.roles and policy.find_role(given.get("groups", ())) is None:
-        raise _no_group(policy)
+    if policy.roles:
+        _find_role(policy, given)
     invitations.withdraw(context.tx, old.id)
     identities.insert(context.tx, _build_identity(context, given, old.id, request.state))
     return save_administrator(context, old, replace(old, digest=NO_PASSWORD), also=("identities",))

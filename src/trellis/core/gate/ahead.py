@@ -23,7 +23,8 @@ def read_ahead(calls: Calls, operation: Operation, call: Call, given: Input) -> 
 
 def find_password_calls(calls: Calls, operation: Operation, call: Call, given: Input) -> list[Call]:
     """Return the calls that take passwords, among those that a call will run and those that they will run in turn."""
-    return [one for one in _list_inner(calls, operation, call, given) if _takes_password(calls, one)]
+    known, inner = calls.catalogue, _list_inner(calls, operation, call, given)
+    return [one for one in inner if one.operation in known and not known.find(one.operation).secrets.isdisjoint(one.raw)]
 
 
 def _list_inner(calls: Calls, operation: Operation, call: Call, given: Input) -> Iterator[Call]:
@@ -33,10 +34,6 @@ def _list_inner(calls: Calls, operation: Operation, call: Call, given: Input) ->
         with suppress(Refused):
             if (inner := calls.authorise(one.operation, one.actor, one.target)).runs_others:
                 yield from _list_inner(calls, inner, one, inner.form.read(one.raw))
-
-
-def _takes_password(calls: Calls, call: Call) -> bool:
-    return call.operation in calls.catalogue and not calls.catalogue.find(call.operation).secrets.isdisjoint(call.raw)
 
 
 def digest_passwords(calls: Calls, operation: Operation, call: Call, given: Input, inner: list[Call]) -> tuple[Call, Input]:

@@ -95,14 +95,10 @@ def _read(tx: Transaction, *where: sa.ColumnElement[bool]) -> list[Webhook]:
     return [_webhook(row, tx) for row in tx.connection.execute(sa.select(*_COLUMNS).where(*where).order_by(_c.id))]
 
 
-def find_by_maker(tx: Transaction, actor_type: str, actor_id: int) -> list[Webhook]:
-    """Read the webhooks whose `maker` is an actor."""
-    return [one for one in list_all(tx) if one.maker and (one.maker["type"], one.maker["id"]) == (actor_type, actor_id)]
-
-
 def switch_off_made_by(tx: Transaction, actor_type: str, actor_id: int, at: str, because: str) -> list[int]:
     """Switch off the enabled webhooks whose `maker` is an actor; return their ids. `at` is the time for the records of a write."""
-    made = [webhook for webhook in find_by_maker(tx, actor_type, actor_id) if webhook.enabled]
+    maker = actor_type, actor_id
+    made = [one for one in list_all(tx) if one.enabled and one.maker and (one.maker["type"], one.maker["id"]) == maker]
     for webhook in made:
         update(tx, replace(webhook, enabled=False, disabled_at=at, disabled_because=because, updated_at=at))
     return [webhook.id for webhook in made]

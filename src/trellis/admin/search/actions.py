@@ -16,10 +16,6 @@ _SHORTEST: Final = 3  # letters that a word needs to stand for a longer one, unl
 _ENDING: Final = 2  # letters of an ending at most
 
 
-def _always(_: Mapping[str, Any]) -> bool:
-    return True
-
-
 def _can_have_children(kind: NodeKind, record: Mapping[str, Any]) -> bool:
     return not kind.leaf_only(record)
 
@@ -43,7 +39,7 @@ class Command:
     path: str
     resource: str = ""
     optional: str = ""
-    applies: Callable[[Mapping[str, Any]], bool] = _always
+    applies: Callable[[Mapping[str, Any]], bool] = lambda _: True
     also: str = ""
 
     @property

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any, Final
 
 from trellis.core.bounds import Reach
@@ -253,10 +254,7 @@ class _Exporter:
 def _number(path: str) -> Iterator[str]:
     path = path.lstrip(".")
     yield path
-    number = 2
-    while True:
-        yield f"{path}-{number}"
-        number += 1
+    yield from (f"{path}-{number}" for number in count(2))
 
 
 def _refuse_size(much: nodes.TooMuch) -> Refused:

@@ -7,6 +7,7 @@ in its own snapshot, or drops it. So it is never wrong, whichever process has wr
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 from trellis.store.lists.filters import SORT_COLUMNS, SortBy
@@ -15,6 +16,7 @@ from trellis.store.lists.journal import Delta
 MAX_IDS: Final = 2000  # the most ids in a result; of more matches only the number is stored
 DELTA_COLUMNS: Final = ("id", "name_key", "created_at", "updated_at")  # of the rows of a Delta
 
+_rank: Final = attrgetter("rank")  # of an anchor
 Order = tuple[SortBy, bool]  # the sort key, and whether descending
 
 
@@ -66,10 +68,6 @@ class MaterialisedResult:
         anchors = self.anchors.get(order, ())
         at = bisect_right(anchors, rank, key=_rank)
         return anchors[at - 1] if at else None
-
-
-def _rank(anchor: Anchor) -> int:
-    return anchor.rank
 
 
 def _shift(anchors: tuple[Anchor, ...], order: Order, steps: Iterable[tuple[Any, int]]) -> tuple[Anchor, ...]:

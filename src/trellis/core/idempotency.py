@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from trellis.core.catalogue import Catalogue
-from trellis.core.operation import Call, Operation, Trace
+from trellis.core.operation import Call, Fate, Operation
 from trellis.core.verbs import CREATE, PROPOSE, Verb
 from trellis.errors import Refused
 from trellis.sentences import join, say
@@ -46,7 +46,7 @@ class Kept(NamedTuple):
     is_proposal: bool
 
 
-TraceOf = Callable[[Created], Trace | None]  # returns what has become of a record; None if the caller may not create one
+FindFate = Callable[[Created], Fate | None]  # returns what has become of a record; None if the caller may not create one
 
 
 def find_kept(tx: Transaction, key: int, token: str, fingerprint: str, since: str) -> Kept | None:
@@ -97,18 +97,20 @@ def _has_written(operation: Operation, response: Any, catalogue: Catalogue) -> b
     return any(one.writes and not one.is_plan for one in run)
 
 
-def replay(kept: Kept, operation: Operation, fingerprint: str, catalogue: Catalogue, trace: TraceOf) -> tuple[Any, Verb | None]:
+def replay(
+    kept: Kept, operation: Operation, fingerprint: str, catalogue: Catalogue, find_fate: FindFate
+) -> tuple[Any, Verb | None]:
     """Return the kept response to a repeated request, and the verb that was carried out.
 
     Raises Refused if the first request with the key was a different one, or if a record that it created is gone.
     """
     if kept.fingerprint != fingerprint:
-        raise _refuse_reused(kept, catalogue, trace)
+        raise _refuse_reused(kept, catalogue, find_fate)
     if kept.is_proposal:
         return kept.response, PROPOSE
     last = _find_last_event(operation, kept.response)
     for created in _list_created(operation, kept.response, catalogue):
-        found = trace(created)
+        found = find_fate(created)
         if found is not None and not found.is_there and (found.deleted_by is None or found.deleted_by > last):
             raise _refuse_gone(created, found.deleted_by, catalogue)
     return kept.response, operation.verb
@@ -142,7 +144,7 @@ def refuse_running() -> Refused:
     return StillRunning("IDEMPOTENCY_KEY_IN_USE", detail)
 
 
-def _refuse_reused(kept: Kept, catalogue: Catalogue, trace: TraceOf) -> Refused:
+def _refuse_reused(kept: Kept, catalogue: Catalogue, find_fate: FindFate) -> Refused:
     detail = say("This Idempotency-Key was sent with a different request within the last 24 hours. Use a new one.")
     facts: dict[str, Any] = {}
     if kept.is_proposal:
@@ -150,7 +152,7 @@ def _refuse_reused(kept: Kept, catalogue: Catalogue, trace: TraceOf) -> Refused:
     elif kept.operation is not None:
         first = catalogue.find(kept.operation)
         created = [one for one in _list_created(first, kept.response, catalogue) if one.batch_index is None]
-        there = [one for one in created if (found := trace(one)) is not None and found.is_there]
+        there = [one for one in created if (found := find_fate(one)) is not None and found.is_there]
         facts = {"resource": first.resource, "id": there[0].id} if there else {}
     if facts:
         named = say("The first request created {resource}:{id}.", resource=facts["resource"], id=facts["id"])

@@ -24,7 +24,7 @@ from trellis.core.fields import Input, format_timestamp, shift_timestamp
 from trellis.core.gate.ahead import digest_passwords, find_password_calls, read_ahead
 from trellis.core.gate.calls import Calls
 from trellis.core.idempotency import Created, find_kept, find_same, keep, refuse_running, replay
-from trellis.core.operation import DRY_RUN, Call, Environment, Operation, Trace
+from trellis.core.operation import DRY_RUN, Call, Environment, Fate, Operation
 from trellis.core.passwords import Lanes, chain, check_number, has_password
 from trellis.core.verbs import Verb
 from trellis.store.engine import Overdue, Rollback, Shown, Store, Transaction, refuse_full
@@ -221,21 +221,21 @@ class Gate:
         call = self.calls.renew(call, tx, self.now())
         kept = find_kept(tx, *claim, call.fingerprint, since=self.ago(_RESPONSE_LIFETIME))
         if kept is not None:
-            trace = partial(self._trace, tx, call)
-            value, verb = replay(kept, operation, call.fingerprint, self.catalogue, trace)
+            find_fate = partial(self._find_fate, tx, call)
+            value, verb = replay(kept, operation, call.fingerprint, self.catalogue, find_fate)
             return Result(value, replayed=True, verb=verb)
         result, storable = self._run_write(operation, call, given, tx)
         return result if keep(tx, call, operation, result.verb, storable, self.now(), self.catalogue) else _end(result)
 
-    def _trace(self, tx: Transaction, call: Call, created: Created) -> Trace | None:
+    def _find_fate(self, tx: Transaction, call: Call, created: Created) -> Fate | None:
         """Return what has become of a record that an earlier call created; None if the caller may no longer create one."""
         operation, now = self.catalogue.find(created.operation), self.now()
         if not call.actor.may_at(operation.name, now):
             return None
-        if operation.trace is None:
-            return Trace(is_there=True)
+        if operation.find_fate is None:
+            return Fate(is_there=True)
         recorder = Recorder(tx, operation, call, now)
-        return operation.trace(self.calls.build_context(operation, call, Input({}), tx, now, recorder), created.id)
+        return operation.find_fate(self.calls.build_context(operation, call, Input({}), tx, now, recorder), created.id)
 
 
 def _end(result: Result) -> Result:

@@ -22,7 +22,7 @@ from trellis.core.nodes.deletion import delete_doc, delete_fields, delete_leaves
 from trellis.core.nodes.edits import Edits
 from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_by_list
 from trellis.core.nodes.placement import PLACES, apply_placement, count_children_in_the_way, find_place, resolve_placement
-from trellis.core.nodes.record import get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by, trace_node
+from trellis.core.nodes.record import find_fate, get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by
 from trellis.core.nodes.references import refuse_taken, resolve_references
 from trellis.core.operation import Access, Context, OneByOne, Operation, Outcome, Preparation, Together
 from trellis.core.paging import refusing_large_pages, serialize_page
@@ -115,7 +115,7 @@ def build_operation(
         kind=kind,
         refusals=declared,
         recode=kind.code_of,
-        trace=partial(trace_node, kind) if verb.creates else None,
+        find_fate=partial(find_fate, kind) if verb.creates else None,
     )
 
 

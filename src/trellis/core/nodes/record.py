@@ -9,7 +9,7 @@ from typing import Any
 from trellis.core.fields import invalid_id
 from trellis.core.kind import NodeKind
 from trellis.core.nodes.tree import format_path
-from trellis.core.operation import Context, Trace
+from trellis.core.operation import Context, Fate
 from trellis.core.verbs import Verb
 from trellis.store import events, nodes, snapshots
 from trellis.store.engine import Shown, Transaction
@@ -109,16 +109,16 @@ def find_reachable(kind: NodeKind, context: Context, node: int | str) -> Located
     return read if read is not None and context.reaches(kind, read.node.id) else None
 
 
-def trace_node(kind: NodeKind, context: Context, number: int) -> Trace:
+def find_fate(kind: NodeKind, context: Context, number: int) -> Fate:
     """Return what has become of a node, as far as the call may know: a node that is out of its reach does not exist for it."""
     tx, reach = context.tx, context.find_reach(kind)
     if number in (nodes.find_existing(tx, kind.name, (number,)) if reach is None else reach.find_inside(tx, (number,))):
-        return Trace(is_there=True)
+        return Fate(is_there=True)
     last = snapshots.find_latest(tx, kind.name, number)
     if last is None or last.change != "deleted":
-        return Trace(is_there=False)
+        return Fate(is_there=False)
     is_known = reach is None or number in events.find_inside_or_deleted(tx, kind.name, reach.roots, (number,))
-    return Trace(is_there=False, deleted_by=last.seq if is_known else None)
+    return Fate(is_there=False, deleted_by=last.seq if is_known else None)
 
 
 def serialize_target(kind: NodeKind, context: Context, node: Node) -> dict[str, Any]:

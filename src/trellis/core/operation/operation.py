@@ -11,7 +11,7 @@ from trellis.core.fields import Boolean, Field, Input, InputForm, require
 from trellis.core.kind import NodeKind
 from trellis.core.operation.access import OPEN, Access
 from trellis.core.operation.call import Call
-from trellis.core.operation.outcome import Outcome, Trace
+from trellis.core.operation.outcome import Fate, Outcome
 from trellis.core.operation.policies import (
     NO_SECOND_FACTOR_POLICY,
     NO_SIGN_ON,
@@ -273,7 +273,7 @@ class Operation:
     is_change_set: bool = False  # the events of one run belong together
     undone_from_event: bool = False  # its event contains everything that `restore` needs to undo it
     find_alarm: Callable[[Event], Raised | None] | None = None  # the alarm that an event of it raises
-    trace: Callable[[Context, int], Trace] | None = None  # what has become of a record that the operation created
+    find_fate: Callable[[Context, int], Fate] | None = None  # what has become of a record that the operation created
 
     def __post_init__(self) -> None:
         if self.verb is not None:

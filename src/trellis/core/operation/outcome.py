@@ -58,7 +58,7 @@ class Outcome(NamedTuple):
         return own + [one["id"] for one in self.touched if one["resource"] == resource]
 
 
-class Trace(NamedTuple):
+class Fate(NamedTuple):
     """What has become of a record that was created earlier: whether it exists, and if not, which event deleted it.
 
     A record that the caller may not know of counts as not existing, and an event that the caller may not know of is not named.

@@ -8,7 +8,7 @@ from typing import Any, Final
 from trellis.core.actor import DELIVERY
 from trellis.core.events import save_change
 from trellis.core.fields import Field, Input, Integer, Suggestions, Text, require, require_found, shift_timestamp
-from trellis.core.operation import Access, Context, Operation, Outcome, Trace, targeted_write
+from trellis.core.operation import Access, Context, Fate, Operation, Outcome, targeted_write
 from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.core.subscriptions import event_patterns, find_alarm_patterns, is_subscribed, is_webhook_widened
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Response, Verb
@@ -108,7 +108,7 @@ def _rest_operation(
         refusals=missing + refusals,
         response_fields=() if verb.response is Response.NULL else RECORD,
         secret_once=(SECRET,) if verb.creates else (),
-        trace=_trace if verb.creates else None,
+        find_fate=_find_fate if verb.creates else None,
         varies=not verb.writes,  # it changes with the time: an old secret expires
         granted_alone=verb.writes and verb.body is not None,  # it sends whole records to wherever the caller likes
     )
@@ -145,11 +145,11 @@ def find_webhook(context: Context, code: str) -> Webhook:
     return require_found(endpoints.find(context.tx, context.call.target or 0), say("webhook"), context.call.target, code)
 
 
-def _trace(context: Context, number: int) -> Trace:
+def _find_fate(context: Context, number: int) -> Fate:
     if endpoints.find(context.tx, number) is not None:
-        return Trace(is_there=True)
+        return Fate(is_there=True)
     last = events.find_last_change(context.tx, "webhooks", number, events.find_newest_number(context.tx) + 1)
-    return Trace(is_there=False, deleted_by=last and last.event)
+    return Fate(is_there=False, deleted_by=last and last.event)
 
 
 # --- the operations -----------------------------------------------------------------------------------------------

@@ -162,7 +162,7 @@ def _compute_identity(context: Context, call: Call, given: Input) -> str:
 
 
 def _normalise_body(operation: Operation | None, body: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the values in a step of a batch; those that cannot be read before it runs, such as references, as they were sent."""
+    """Return the values in an item of a batch; those that cannot be read before it runs, such as references, as they were sent."""
     if operation is None:
         return body
     fields = {name: operation.form.find(name) for name in body}

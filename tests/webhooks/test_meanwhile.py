@@ -148,7 +148,52 @@ def test_a_message_is_not_sent_again_and_again_while_its_outcome_cannot_be_writt
             await running
 
     asyncio.run(scene())
-    assert len(receiver.received) <= 2
+    assert len(receiver.received) == 1, "although no lease can be renewed on a full disk"
+
+
+def test_a_message_is_not_sent_again_because_the_next_one_was_called_off_on_a_full_disk(
+    gate: Gate, run: Run, receiver: Receiver, hook: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, is_full, go_on = gate.store.write, False, threading.Event()
+
+    def refusing(work: Any, *, quiet: bool = False) -> Future[Any]:
+        if not is_full:
+            return write(work, quiet=quiet)
+        future: Future[Any] = Future()
+        future.set_exception(Refused("BUSY", "The disk is full."))
+        return future
+
+    def slow_after_the_first(handler: Any, received: Received) -> None:
+        nonlocal is_full
+        if received.name == "One":
+            is_full = True
+        else:
+            go_on.wait(60)
+        respond_with(200)(handler, received)
+
+    async def scene() -> None:
+        nonlocal is_full
+        worker = DeliveryWorker(gate, lease=0.5)
+        running = asyncio.create_task(worker.run())
+        try:
+            await wait_in_loop_until(lambda: len(receiver.received) == 2)
+            (sending,) = worker._tasks.values()
+            await wait_in_loop_until(sending.cancelling)
+            is_full = False
+            go_on.set()
+            await wait_in_loop_until(lambda: {one["state"] for one in deliveries(run)} == {"delivered"})
+        finally:
+            is_full = False
+            go_on.set()
+            worker.stop()
+            await running
+
+    monkeypatch.setattr(type(gate.store), "write", staticmethod(refusing))
+    receiver.answer = slow_after_the_first
+    for name in ("One", "Two"):
+        run("forums.create", name=name)
+    asyncio.run(scene())
+    assert [one.name for one in receiver.received] == ["One", "Two", "Two"]
 
 
 def test_what_was_proposed_for_a_webhook_can_be_approved_after_its_next_message(

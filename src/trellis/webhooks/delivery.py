@@ -72,9 +72,11 @@ class EndpointDelivery:
                 late = time.monotonic() - started > _BATCH_SECONDS
                 if results.switch_off_because or is_paused(webhook, at) or late or self._is_stopping():
                     break
-        except BaseException:
-            # The messages before it have been sent. Write the outcomes, but do not wait for that.
-            self._gate.store.write(lambda tx: results.write(tx, self._worker_id))
+        except BaseException:  # the messages before it have been sent
+            if self._is_stopping():  # then do not wait
+                self._gate.store.write(lambda tx: results.write(tx, self._worker_id))
+            else:
+                await self._record(results)
             raise
         if not await self._record(results):
             if not results.is_deleted:
@@ -96,9 +98,23 @@ class EndpointDelivery:
     async def _record(self, results: "_Results") -> bool:
         """Write the outcomes, and return the result of `_Results.write`.
 
-        Tries again until the database accepts them, since otherwise all messages would be sent again at once. Cancelling this
-        does not withdraw the write.
+        Tries again until the database accepts them, since otherwise all messages would be sent again. Cancelling this does not
+        withdraw the write, and ends it at once only if the worker is stopping, not if it has lost its leases.
         """
+        recording, is_cancelled = asyncio.create_task(self._keep_recording(results)), False
+        while not recording.done():
+            try:
+                await asyncio.wait([recording])
+            except asyncio.CancelledError:
+                is_cancelled = True
+                if self._is_stopping():
+                    recording.cancel()
+                    raise
+        if is_cancelled:
+            raise asyncio.CancelledError
+        return recording.result()
+
+    async def _keep_recording(self, results: "_Results") -> bool:
         while True:
             try:
                 return bool(await asyncio.shield(self._write(lambda tx: results.write(tx, self._worker_id), quiet=False)))

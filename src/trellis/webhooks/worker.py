@@ -107,14 +107,11 @@ class DeliveryWorker:
         if self._tasks:
             await asyncio.wait(self._tasks.values(), timeout=_GRACE)
         held = list(self._tasks)
-        self._call_off()
+        for task in self._tasks.values():
+            task.cancel()
         await self.settle()
         with suppress(Exception):
             await self._write(lambda tx: endpoints.release(tx, held, self._id))
-
-    def _call_off(self) -> None:
-        for task in self._tasks.values():
-            task.cancel()
 
     async def settle(self) -> None:
         """Wait until no message is in progress."""
@@ -177,7 +174,7 @@ class DeliveryWorker:
     # --- endpoints leased by this worker --------------------------------------------------------------------------
 
     def _start(self, webhook: Webhook, left: tuple[str, int] | None) -> None:
-        if not self._tasks:
+        if not self._sending():
             self._heartbeat_at = self._clock()  # leasing an endpoint counts as a heartbeat
         task = asyncio.create_task(self._deliver(webhook, left))
         self._tasks[webhook.id] = task
@@ -211,16 +208,21 @@ class DeliveryWorker:
     async def renew_lease(self) -> None:
         """Write a heartbeat if it is time; cancel all messages in progress if it is too late."""
         at = self._clock()
-        if self._tasks and at - self._heartbeat_at >= self._heartbeat_every:
+        if self._sending() and at - self._heartbeat_at >= self._heartbeat_every:
             try:
                 async with asyncio.timeout(self._heartbeat_every):
                     await self._write(lambda tx: endpoints.renew(tx, self._id))
                 self._heartbeat_at = at
             except Exception as error:  # noqa: BLE001  # whatever the error, others take over without a heartbeat
                 log.warning("The lease on webhooks could not be renewed: %s", str(error) or type(error).__name__)
-        if self._tasks and self._clock() - self._heartbeat_at >= self._lease - self._heartbeat_every / 4:
+        if (lost := self._sending()) and self._clock() - self._heartbeat_at >= self._lease - self._heartbeat_every / 4:
             log.warning("The lease on webhooks was lost; messages in progress are cancelled.")
-            self._call_off()
+            for task in lost:
+                task.cancel()
+
+    def _sending(self) -> list[asyncio.Task[None]]:
+        """Return the tasks that may send messages; others have lost their leases, and write which messages they have sent."""
+        return [task for task in self._tasks.values() if not task.cancelling()]
 
     async def _write(self, work: Callable[[Transaction], Any]) -> Any:
         return await asyncio.wrap_future(self._gate.store.write(work, quiet=True))

@@ -25,7 +25,7 @@ from trellis.core.operation import Call
 from trellis.settings import Settings
 from trellis.store import last_runs, sqlite, tables
 from trellis.store.admins import administrators
-from trellis.store.engine import Store, Transaction
+from trellis.store.engine import Store, Transaction, faults
 from trellis.store.figures import Figures, read_figures
 from trellis.store.requests import Request, append
 from trellis.store.webhooks import Delivery, endpoints, outbox
@@ -75,6 +75,20 @@ def test_a_server_that_accepts_no_writes_is_named(settings: Settings, cli: Trell
     assert refused.exit_code == 1
     assert refused.stderr.startswith("The database '")
     assert refused.stderr.endswith(" accepts no writes: its server is a standby, or was set to read-only.\n")
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_a_server_without_room_is_named_although_small_writes_succeed(
+    settings: Settings, cli: Trellis, nowhere: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign = "&" if "?" in settings.database_url else "?"
+    nowhere(database_url=f"{settings.database_url}{sign}options=-c%20temp_file_limit%3D100kB")
+    monkeypatch.setattr(faults, "FULL", "53400")  # as if what the limit refuses had failed because the disk is full
+
+    assert cli("keys", "create", "Plugin").exit_code == 0
+    result = cli("doctor")
+    assert result.exit_code == 1
+    assert "database: Until it can be written to, reads go on, and writes are refused." in result.stdout
 
 
 @on_sqlite

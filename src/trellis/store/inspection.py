@@ -17,6 +17,11 @@ _TIMES: Final = 5  # queries on each of two connections: on a busy pooler, anoth
 _ACCEPTS_WRITES: Final = sa.text("SELECT NOT (pg_is_in_recovery() OR current_setting('default_transaction_read_only')::boolean)")
 
 
+# Written to a temporary file, since it does not fit into the memory for it. Small writes succeed on a full disk, unlike this.
+_LITTLE_MEMORY: Final = sa.text("SET LOCAL work_mem = '64kB'")
+_NEEDS_ROOM: Final = sa.text("SELECT count(*) FROM generate_series(1, 100000)")  # 2 MB
+
+
 class Server(NamedTuple):
     """A PostgreSQL server: its settings, and its time in Unix seconds."""
 
@@ -48,6 +53,12 @@ def inspect(tx: Transaction) -> Inspection:
 def accepts_writes(tx: Transaction) -> bool:
     """Return whether the server of a database reports that it accepts writes. True for SQLite, which has no server."""
     return tx.sqlite or bool(tx.connection.execute(_ACCEPTS_WRITES).scalar_one())
+
+
+def need_room(tx: Transaction) -> None:
+    """Let the server of a PostgreSQL database use 2 MB of its disk for a moment. Raises an error if the disk is full."""
+    tx.connection.execute(_LITTLE_MEMORY)
+    tx.connection.execute(_NEEDS_ROOM)
 
 
 def shares_sessions(settings: Settings) -> bool:

@@ -13,7 +13,7 @@ from trellis.errors import Refused
 from trellis.settings import Settings, variable
 from trellis.store.condition import explain_error, find_file
 from trellis.store.figures import read_figures
-from trellis.store.inspection import Inspection, Server, inspect
+from trellis.store.inspection import Inspection, Server, inspect, need_room
 from trellis.timestamps import MOST_AHEAD
 
 _APART: Final = 2.0  # seconds by which two clocks may differ
@@ -55,14 +55,17 @@ def look_at_database(settings: Settings) -> Iterator[Finding]:
 
 
 def _judge_writes(gate: Gate, settings: Settings) -> Finding:
-    """Find out whether the file of a SQLite database can be written to, by doing so. A PostgreSQL server reports that itself."""
-    if find_file(settings) is not None:
-        try:
+    """Find out whether a database can be written to, by doing so. A PostgreSQL server reports itself whether it accepts writes."""
+    try:
+        if find_file(settings) is not None:
             gate.store.try_to_write().result()
-        except Refused as refused:
-            if gate.store.faults.reason is not None:  # otherwise a long write is under way
-                told = explain_error(settings, refused) or refused.detail
-                return wrong("database", told, "Until it can be written to, reads go on, and writes are refused.")
+        else:
+            with gate.store.reading() as tx:
+                need_room(tx)
+    except Refused as refused:
+        if gate.store.faults.reason is not None:  # otherwise a long write is under way
+            told = explain_error(settings, refused) or refused.detail
+            return wrong("database", told, "Until it can be written to, reads go on, and writes are refused.")
     return good("database", f"{gate.store.describe_engine()}, at the newest step.")
 
 

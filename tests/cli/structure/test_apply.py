@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import orjson
 import pytest
@@ -248,14 +248,18 @@ def test_new_keys_are_shown_once_otherwise(trellis: Trellis, trellis_json: Trell
 
 
 def test_keys_that_cannot_be_written_are_shown(trellis: Trellis, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
+    def open_full(descriptor: int, mode: str, encoding: str) -> IO[str]:
+        with open("/dev/full", "wb") as full:  # noqa: PTH123  # the same descriptor from now on
+            os.dup2(full.fileno(), descriptor)
+        return open(descriptor, mode, encoding=encoding)
 
-    monkeypatch.setattr("trellis.cli.structure.keys_file.os.fsync", fail)
+    monkeypatch.setattr("trellis.cli.structure.keys_file.os.fdopen", open_full)
+    monkeypatch.setattr("trellis.cli.structure.keys_file.os.fchmod", lambda *_: None)
     result = trellis("apply", write(KEYS), "--yes", "--keys-to", "keys.txt")
     assert result.exit_code == 0
-    assert "keys.txt could not be written: No space left on device. The keys are shown instead." in result.stderr
+    assert result.stderr.endswith("keys.txt could not be written: No space left on device. The keys are shown instead.\n")
     assert "Mirror\ttrl_" in result.stdout
+    assert not Path("keys.txt").exists()
 
 
 def test_a_large_document_shows_its_progress_at_a_terminal(

@@ -16,7 +16,7 @@ class KeysFile:
     def __init__(self, path: Path, file: IO[str]) -> None:
         self._path = path
         self._file = file
-        self.is_empty = True
+        self.is_empty = True  # or of no use
 
     def write(self, keys: Iterable[Mapping[str, Any]]) -> bool:
         """Write keys to the disk; return whether that was possible."""
@@ -29,13 +29,14 @@ class KeysFile:
             sync_folder(self._path.absolute().parent)
         except OSError as error:
             print_message(f"{self._path} could not be written: {error.strerror}. The keys are shown instead.", style="red")
+            self.is_empty = True  # what is in it may end in the middle of a key
             return False
         return True
 
 
 @contextmanager
 def open_keys_file(path: Path | None) -> Iterator[KeysFile | None]:
-    """Create the file with mode 0600, and delete it again if nothing was written to it. Raises Failure if it already exists."""
+    """Create the file with mode 0600, and delete it again unless keys were written to it. Raises Failure if it already exists."""
     if path is None:
         yield None
         return
@@ -45,12 +46,14 @@ def open_keys_file(path: Path | None) -> Iterator[KeysFile | None]:
         raise Failure(f"{path} already exists. Give a new file with --keys-to; nothing was done.") from None
     except OSError as error:
         raise Failure(f"{path} could not be created: {error.strerror}. Nothing was done.") from None
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+    file = os.fdopen(descriptor, "w", encoding="utf-8")
+    keys = KeysFile(path, file)
+    try:
         os.fchmod(descriptor, 0o600)
-        keys = KeysFile(path, file)
-        try:
-            yield keys
-        finally:
-            if keys.is_empty:
-                with suppress(OSError):
-                    path.unlink()
+        yield keys
+    finally:
+        with suppress(OSError):  # `write` has reported what could not be written; closing tries to write it again
+            file.close()
+        if keys.is_empty:
+            with suppress(OSError):
+                path.unlink()

@@ -1,11 +1,14 @@
 """Reading a form off a page as a browser would send it."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, Final
 
 from trellis.admin.submitted import CSRF
+
+_FORM: Final = re.compile(r"<form\b.*?</form>", re.DOTALL)  # a page escapes what is not its own, and a form contains no other
 
 
 @dataclass
@@ -90,10 +93,12 @@ class _Reader(HTMLParser):
 
 
 def read_forms(response: Any) -> Iterator[HtmlForm]:
-    """Return the forms of a page."""
-    reader = _Reader()
-    reader.feed(response.text)
-    yield from reader.forms
+    """Return the forms of a page. They are read as they are asked for, and the rest of the page is not."""
+    for written in _FORM.findall(response.text):
+        reader = _Reader()
+        reader.feed(written)
+        (form,) = reader.forms
+        yield form
 
 
 def find_form(response: Any, ending: str) -> HtmlForm:

@@ -47,22 +47,22 @@ def _paths_compiled_once(_known_beforehand: None) -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _pages_listed_once(_paths_compiled_once: None) -> Iterator[None]:
-    """Let all panels share pages and routes: to make them anew takes longer than to respond to a request, and leaves garbage."""
+    """Let panels share pages, routes, files and templates: to make them anew takes longer than to respond to a request."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("pages_of", "build_routes", "Allowed"):
+        for name in ("pages_of", "build_routes", "Allowed", "Static", "View"):
             patch.setattr(app, name, _once_for_each(getattr(app, name)))
         yield
 
 
 def _once_for_each(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Make something once for the same objects; that others are equal to them is not asked, since it takes longer."""
-    made: dict[tuple[int, ...], tuple[Any, Any]] = {}  # with what it was made of, whose numbers no other objects get then
+    """Make something once for the same texts and objects; that other objects are equal to them is not asked: it takes longer."""
+    made: dict[tuple[str | int, ...], tuple[Any, Any]] = {}  # with what it was made of, whose numbers no other objects get then
 
     def find_or_make(*given: Any) -> Any:
-        numbers = tuple(map(id, given))
-        if numbers not in made:
-            made[numbers] = given, make(*given)
-        return made[numbers][1]
+        known = tuple(one if isinstance(one, str) else id(one) for one in given)
+        if known not in made:
+            made[known] = given, make(*given)
+        return made[known][1]
 
     return find_or_make
 
@@ -94,7 +94,7 @@ class Visitor:
         self.get("/sign-in")
         response = self.post("/sign-in", {"login": login, "password": password})
         if response.status_code == 303:
-            self.get("/account")
+            self.get("/keyboard")
         return response
 
 

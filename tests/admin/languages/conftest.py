@@ -6,6 +6,8 @@ from typing import Final
 
 import pytest
 
+from trellis.admin import app
+from trellis.admin.static import Static
 from trellis.languages import catalogues
 
 TEXTS: Final = {
@@ -37,6 +39,7 @@ def german(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         (folder / f"{area}.po").write_text("\n".join(entries), encoding="utf-8")
     monkeypatch.setattr(catalogues, "FOLDER", folder.parent)
     monkeypatch.setattr(catalogues, "OFFERED", {"en": "English", "de": "Deutsch"})
+    monkeypatch.setattr(app, "Static", Static)  # each panel reads these texts, and not those of panels before
     yield folder
     catalogues.load_language.cache_clear()
     catalogues.list_script_texts.cache_clear()

@@ -39,7 +39,8 @@ class Query:
     """A query for a page of a list.
 
     `filters` may contain ids, externalIds, name, search (folded as `name_key` is), updatedSince, top (True), parent, under, and
-    fields of the kind by name, or by name and ONE_OF for several values. With `part`, pages contain only the nodes of that part.
+    fields of the kind by name, or by name and ONE_OF for several values; `matches` alone are the ids of nodes that are known to
+    match. With `part`, pages contain only the nodes of that part.
     """
 
     filters: Mapping[str, Any]
@@ -56,11 +57,8 @@ def read_page(tx: Transaction, kind: str, query: Query) -> tuple[int, list[Node]
         query = _narrow(tx, kind, query, query.part)
     if "under" in query.filters:
         query = _look_under(query)
-    page = _Page(tx, kind, query)
-    total = page.count()
-    if query.offset >= total:
-        return total, []
-    return total, page.read(total)
+    total, page = _Page(tx, kind, query).count()
+    return total, page.read(total) if query.offset < total else []
 
 
 def _narrow(tx: Transaction, kind: str, query: Query, part: NodePart) -> Query:
@@ -98,7 +96,7 @@ def _choose_columns(rows: int) -> Columns:
 
 
 class _Page:
-    """A page that is being read."""
+    """A page of a query: `count` says how many nodes match, and which page to `read`."""
 
     def __init__(self, tx: Transaction, kind: str, query: Query) -> None:
         self.tx = tx
@@ -106,10 +104,10 @@ class _Page:
         self.names = tuple(sorted(query.filters))
         self.params = {"kind": kind} | {name: value for name, value in query.filters.items() if name != "top"}
         # The key of the stored result. Queries that list ids are not stored, so ids are not part of it.
-        self.cache_key = (kind, self.names, *(query.filters[name] for name in self.names if name != "ids"))
-        self.by_ids = not DIRECT.isdisjoint(self.names)
+        self.cache_key = (kind, self.names, *(query.filters[name] for name in self.names if name not in {"ids", "matches"}))
+        self.is_direct = self.names == ("matches",) or not DIRECT.isdisjoint(self.names)
         for name in self.names:
-            if name in {"ids", "externalIds", "inside"} or name.endswith(ONE_OF):
+            if name in {"ids", "externalIds", "inside", "matches"} or name.endswith(ONE_OF):
                 self.params[name] = tx.id_list(query.filters[name])
         if "leads_inside" in self.names:
             self.params["inside"] = tx.id_list(query.filters["leads_inside"])
@@ -118,52 +116,50 @@ class _Page:
 
     # --- how many -------------------------------------------------------------------------------------------------
 
-    def count(self) -> int:
-        """Count the matches. If their ids are known, `read` will read the page by these ids."""
+    def count(self) -> "tuple[int, _Page]":
+        """Count the matches; also return the page to read, which is this one, or the same by the ids of the matches if known."""
         if not self.names:
-            return read_total(self.tx, self.params["kind"])
+            return read_total(self.tx, self.params["kind"]), self
         if self.names in _ALL_CHILDREN:
-            return siblings.count_children(self.tx, self.params["kind"], self.query.filters.get("parent"))
-        if self.by_ids:
-            return int(self.tx.fetch(statements.count_matches(self.names), **self.params)[0][0])
+            return siblings.count_children(self.tx, self.params["kind"], self.query.filters.get("parent")), self
+        if self.is_direct:
+            return int(self.tx.fetch(statements.count_matches(self.names), **self.params)[0][0]), self
         if self.names in _ALL_INSIDE:
             return self._count_inside()
         result = self._kept_result()
         if result is None or result.total is None:
             result = self._compute_result()
             self._keep(result)
-        if result.ids is not None:
-            self._restrict_to(result.ids)
-        return result.total or 0
+        if result.ids is None:
+            return result.total or 0, self
+        by_id = self.query.sort_by == "id"
+        return result.total or 0, self._by_sorted_ids(sorted(result.ids)) if by_id else self._by_ids(result.ids, self.query.offset)
 
-    def _count_inside(self) -> int:
-        """Count the nodes inside. If their ids are in order, or few enough to be sorted, `read` will read the page by its ids."""
-        sort_by, first, last = self.query.sort_by, self.query.offset, self.query.offset + self.query.limit
+    def _count_inside(self) -> "tuple[int, _Page]":
+        """Count the nodes inside. The page is read by its ids if all ids are in order, or few enough to be sorted."""
+        sort_by = self.query.sort_by
         ids = self._find_all_inside(BY_ID)
         total = len(ids)
-        if sort_by == "position" or (sort_by != "id" and total > _MAX_ORDERED):
-            return total
-        if sort_by != "id":
-            listed = self._find_all_inside((sort_by, self.query.descending))[first:last]
-        else:
-            listed = ids[max(0, total - last) : max(0, total - first)] if self.query.descending else ids[first:last]
-        self.query = replace(self.query, offset=0)
-        self.names, self.by_ids = ("matches",), True
-        self.params["matches"] = self.tx.id_list(list(listed))
-        return total
+        if sort_by == "id":
+            return total, self._by_sorted_ids(ids)
+        if sort_by == "position" or total > _MAX_ORDERED:
+            return total, self
+        first, last = self.query.offset, self.query.offset + self.query.limit
+        return total, self._by_ids(self._find_all_inside((sort_by, self.query.descending))[first:last])
 
     def _find_all_inside(self, order: Order) -> Sequence[int]:
         filters = self.query.filters
         return find_ids_inside(self.tx, self.params["kind"], filters["inside"], order, filters.get("other_than"))
 
-    def _restrict_to(self, matches: frozenset[int]) -> None:
-        """Make `read` read by the matching ids; if the order is by id, only by those of the page."""
-        ids: Collection[int] = matches
-        if self.query.sort_by == "id":
-            ids = sorted(matches, reverse=self.query.descending)[self.query.offset : self.query.offset + self.query.limit]
-            self.query = replace(self.query, offset=0)
-        self.names, self.by_ids = ("matches",), True
-        self.params["matches"] = self.tx.id_list(list(ids))
+    def _by_sorted_ids(self, ids: Sequence[int]) -> "_Page":
+        """Return this page by its ids, given the ids of all matches in ascending order, if its own order is by id."""
+        first, last = self.query.offset, self.query.offset + self.query.limit
+        total = len(ids)
+        return self._by_ids(ids[max(0, total - last) : max(0, total - first)] if self.query.descending else ids[first:last])
+
+    def _by_ids(self, ids: Collection[int], offset: int = 0) -> "_Page":
+        """Return this page as a page of the nodes with these ids, of which `offset` come before it."""
+        return _Page(self.tx, self.params["kind"], replace(self.query, filters={"matches": list(ids)}, offset=offset))
 
     # --- materialised results -------------------------------------------------------------------------------------
 
@@ -204,7 +200,7 @@ class _Page:
             return self._read_by_position(total)
         if not self.names and query.sort_by == "id" and query.offset > _MAX_SKIPPED:
             return self._read_by_rank(total)
-        if self.by_ids or (not self.names and query.offset <= _MAX_SKIPPED):
+        if self.is_direct or (not self.names and query.offset <= _MAX_SKIPPED):
             return self._read(total, "filter" if self.names == ("matches",) else "planner", "first", query.offset)
         if query.offset <= _MAX_SKIPPED:
             return self._read(total, self._choose(total, query.offset), "first", query.offset)

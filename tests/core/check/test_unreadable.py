@@ -126,8 +126,8 @@ class _Check:
     def run(self, operation: str) -> dict[str, Any]:
         """Run the check or the repair."""
         call, of = Call(operation, TERMINAL), self._gate.catalogue.find(operation)
-        now = self._gate.now()
-        context = self._gate.calls.build_context(of, call, of.form.read({}), self._tx, now, Recorder(self._tx, of, call, now))
+        recorder = Recorder(self._tx, of, call, self._gate.now())
+        context = self._gate.calls.build_context(of, call, of.form.read({}), recorder)
         return dict(context.run(call).result)
 
     def find_unreadable(self, about: str) -> list[str]:

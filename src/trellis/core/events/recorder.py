@@ -28,7 +28,9 @@ def refuse_overdue(operation: str, limit: float | None) -> Refused:
 
 
 class Recorder:
-    """Records the events of one call and of the calls that it runs. `change_set` is the change set that they belong to, if any.
+    """Records the events of one call and of the calls that it runs, which all share it, and with it the transaction and its time.
+
+    `change_set` is the change set that the events belong to, if any.
 
     `dry`: everything will be rolled back; `reads`: nothing can be written. `apart`: the call needs somebody's approval, and either
     is tried for it or has it. `compares`: a password that is sent again changes nothing. Otherwise any password does, so that
@@ -46,6 +48,8 @@ class Recorder:
         dry: bool = False,
         apart: bool = False,
     ) -> None:
+        self.tx = tx
+        self.now = now
         self.change_set: int | None = None
         self.dry = dry or operation.is_plan
         self.apart = apart
@@ -53,15 +57,13 @@ class Recorder:
         self.compares = call.actor.type == TERMINAL.type or not (self.dry or operation.results_in)
         self.counted: list[Use] = []  # uses of grants by reads
         self.digests: dict[tuple[Plain, str | None], str] = {}  # digests of passwords, computed while other writes wait
-        self._tx = tx
         self._operation = operation.name
         self._belong_together = operation.is_change_set or call.change_set is not None
         self._call = call
-        self._now = now
 
     def build_trial(self, operation: Operation, call: Call) -> "Recorder":
         """Return a recorder for an operation that is run as part of the call and will be rolled back."""
-        trial = Recorder(self._tx, operation, call, self._now, dry=True)
+        trial = Recorder(self.tx, operation, call, self.now, dry=True)
         trial.digests, trial.apart = self.digests, self.apart
         return trial
 
@@ -80,9 +82,9 @@ class Recorder:
             return outcome.event
         at = self._open(call)
         event = build_event(operation, call, outcome, at, self.change_set)
-        seq = events.append(self._tx, event)
+        seq = events.append(self.tx, event)
         if operation.find_alarm is not None and (alarm := operation.find_alarm(event)) is not None:
-            alarms.insert(self._tx, Alarm(seq, alarm.name, event.resource, event.resource_id, at, alarm.own))
+            alarms.insert(self.tx, Alarm(seq, alarm.name, event.resource, event.resource_id, at, alarm.own))
         return seq
 
     def record_many(self, operation: Operation, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> list[int | None]:
@@ -92,13 +94,13 @@ class Recorder:
             return [None] * len(calls)
         at = self._open(calls[0])
         appended = [build_event(operation, call, one, at, self.change_set) for call, one in happened]
-        seqs = iter(events.append_many(self._tx, appended))
+        seqs = iter(events.append_many(self.tx, appended))
         return [next(seqs) if one.happened else None for one in outcomes]
 
     def _open(self, call: Call) -> str:
         """Open the change set if there is to be one; return the time of the event that will be appended."""
-        at = max(self._now, events.find_newest_timestamp(self._tx))
+        at = max(self.now, events.find_newest_timestamp(self.tx))
         if self._belong_together and self.change_set is None:
             actor = {"type": call.actor.type, "id": call.actor.id}
-            self.change_set = events.open_change_set(self._tx, actor, self._call.change_set, at, self._operation)
+            self.change_set = events.open_change_set(self.tx, actor, self._call.change_set, at, self._operation)
         return at

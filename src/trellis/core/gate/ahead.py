@@ -9,14 +9,12 @@ from trellis.core.gate.calls import Calls
 from trellis.core.operation import DRY_RUN, Call, Operation
 from trellis.core.passwords import Plain, list_passwords
 from trellis.errors import Refused
-from trellis.store.engine import Transaction
 
 
 def read_ahead(calls: Calls, operation: Operation, call: Call, given: Input) -> Call:
     """Read the input of the call that this call will run: a large document takes long, and other writes must not wait."""
-    now = calls.now()
     with calls.store.reading() as tx:
-        context = calls.build_context(operation, call, given, tx, now, Recorder(tx, operation, call, now))
+        context = calls.build_context(operation, call, given, Recorder(tx, operation, call, calls.now()))
         named = None if operation.preparation.read_ahead is None else operation.preparation.read_ahead(context)
     return call if named is None else call._replace(proposed=calls.catalogue.find(named[0]).form.read(named[1]))
 
@@ -45,18 +43,18 @@ def digest_passwords(calls: Calls, operation: Operation, call: Call, given: Inpu
         operation.preparation.load()
     with calls.store.reading() as tx:
         recorder = Recorder(tx, operation, call, calls.now(), dry=bool(given.get(DRY_RUN.name)))
-        kept = calls.judge(tx, operation, call, given, recorder)
+        kept = calls.judge(operation, call, given, recorder)
         own = list_passwords(given.values, kept)
-        wanted = [*own.values(), *(pair for one in inner for pair in _find_inner_passwords(calls, tx, one, recorder))]
+        wanted = [*own.values(), *(pair for one in inner for pair in _find_inner_passwords(calls, one, recorder))]
     digests = {(plain, kept): plain.digest(kept) for plain, kept in dict.fromkeys(wanted)}
     return call._replace(digests=digests), Input({**given.values, **{n: digests[p] for n, p in own.items() if n not in kept}})
 
 
-def _find_inner_passwords(calls: Calls, tx: Transaction, call: Call, recorder: Recorder) -> Iterable[tuple[Plain, str | None]]:
+def _find_inner_passwords(calls: Calls, call: Call, recorder: Recorder) -> Iterable[tuple[Plain, str | None]]:
     """Return the passwords in an inner call, as far as it is known in advance; none if the call will be refused."""
     with suppress(Refused):
         operation = calls.authorise(call.operation, call.actor, call.target)
         given = operation.form.read(call.raw)
         is_new = operation.has_target and call.target is None  # a record that the outer call will create
-        return list_passwords(given.values, {} if is_new else calls.judge(tx, operation, call, given, recorder)).values()
+        return list_passwords(given.values, {} if is_new else calls.judge(operation, call, given, recorder)).values()
     return ()

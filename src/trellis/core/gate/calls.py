@@ -68,9 +68,9 @@ class Calls:
         self.authorise(call.operation, actor, call.target)
         return call._replace(actor=actor)
 
-    def perform(self, operation: Operation, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder) -> Outcome:
+    def perform(self, operation: Operation, call: Call, given: Input, recorder: Recorder) -> Outcome:
         """Run an operation inside a write, within the bounds of its grant. Raises Refused, ProposalNeeded."""
-        context = self.build_context(operation, call, given, tx, now, recorder)
+        context = self.build_context(operation, call, given, recorder)
         more = operation.needs_with(given)
         for name in more:
             self.authorise(name, call.actor)
@@ -80,42 +80,41 @@ class Calls:
         if recorder.reads:
             self.count_read(operation, call, recorder.counted)
         else:
-            uses = judge_calls(tx, call.actor, (*operation.judged_by, *more), 1, now, approved=recorder.find_approval(operation))
+            approved = recorder.find_approval(operation)
+            uses = judge_calls(recorder.tx, call.actor, (*operation.judged_by, *more), 1, recorder.now, approved=approved)
             recorder.counted += [] if operation.writes else uses
         outcome = operation.carry_out(context)
-        conclude(tx, operation, call.actor, uses, (outcome,), more)
+        conclude(recorder.tx, operation, call.actor, uses, (outcome,), more)
         return outcome
 
-    def build_context(
-        self, operation: Operation, call: Call, given: Input, tx: Transaction, now: str, recorder: Recorder
-    ) -> Context:
-        run, run_many = partial(self._run_inner, tx, now, recorder), partial(self._run_many_inner, tx, now, recorder)
-        run_apart = partial(self._run_apart, tx, now)
-        return Context(call, given, tx, now, self.environment, run, run_many, run_apart, operation.grants)
+    def build_context(self, operation: Operation, call: Call, given: Input, recorder: Recorder) -> Context:
+        run, run_many = partial(self._run_inner, recorder), partial(self._run_many_inner, recorder)
+        run_apart = partial(self._run_apart, recorder)
+        return Context(call, given, recorder.tx, recorder.now, self.environment, run, run_many, run_apart, operation.grants)
 
-    def _run_inner(self, tx: Transaction, now: str, recorder: Recorder, call: Call, given: Input | None = None) -> Outcome:
+    def _run_inner(self, recorder: Recorder, call: Call, given: Input | None = None) -> Outcome:
         """Run a call as part of another one, and record its event. `given` is its input if that has been read before.
 
         Raises Refused, which refuses the outer call as a whole.
         """
         operation = self.authorise(call.operation, call.actor, call.target)
         if operation.fork is not None:
-            name = operation.fork.find(tx, call.target or 0, call.actor, now)
-            return self._run_inner(tx, now, recorder, call._replace(operation=name))
+            name = operation.fork.find(recorder.tx, call.target or 0, call.actor, recorder.now)
+            return self._run_inner(recorder, call._replace(operation=name))
         given = operation.form.read(call.raw) if given is None else given
-        given = given if given.faults else self.put_digests(tx, operation, call, given, recorder)
+        given = given if given.faults else self.put_digests(operation, call, given, recorder)
         recorder = recorder.build_trial(operation, call) if operation.is_plan else recorder
-        with tx.trial() if operation.is_plan else nullcontext():
-            outcome = self.perform(operation, call, given, tx, now, recorder)
+        with recorder.tx.trial() if operation.is_plan else nullcontext():
+            outcome = self.perform(operation, call, given, recorder)
         event = recorder.record(operation, call, outcome) if operation.writes else None
         return outcome._replace(event=event, verb=outcome.verb or operation.verb)
 
-    def _run_apart(self, tx: Transaction, now: str, call: Call, given: Input | None) -> Outcome:
+    def _run_apart(self, outer: Recorder, call: Call, given: Input | None) -> Outcome:
         """Run a call that needs somebody's approval, to try it or once it is approved. Its events are those of a separate call."""
-        recorder = Recorder(tx, self.catalogue.find(call.operation), call, now, apart=True)
-        return self._run_inner(tx, now, recorder, call, given)._replace(uses=tuple(recorder.counted))
+        recorder = Recorder(outer.tx, self.catalogue.find(call.operation), call, outer.now, apart=True)
+        return self._run_inner(recorder, call, given)._replace(uses=tuple(recorder.counted))
 
-    def _run_many_inner(self, tx: Transaction, now: str, recorder: Recorder, calls: Sequence[Call]) -> list[Outcome]:
+    def _run_many_inner(self, recorder: Recorder, calls: Sequence[Call]) -> list[Outcome]:
         """Run calls of one operation together as part of another one, and record their events. Raises Refused, OneByOne."""
         operation = self.authorise(calls[0].operation, calls[0].actor, calls[0].target)
         if operation.together is None or any(call.operation != operation.name for call in calls):
@@ -123,33 +122,31 @@ class Calls:
         contexts: list[Context] = []
         for call in calls:
             given = operation.form.read(call.raw)
-            given = given if given.faults else self.put_digests(tx, operation, call, given, recorder)
+            given = given if given.faults else self.put_digests(operation, call, given, recorder)
             if operation.needs_with(given):
                 raise OneByOne
-            contexts.append(self.build_context(operation, call, given, tx, now, recorder))
+            contexts.append(self.build_context(operation, call, given, recorder))
         if not calls[0].actor.bounds:
             outcomes = operation.together.run(contexts)
         else:
             approved = recorder.find_approval(operation)
-            uses = judge_calls(tx, calls[0].actor, operation.judged_by, len(calls), now, approved=approved)
+            uses = judge_calls(recorder.tx, calls[0].actor, operation.judged_by, len(calls), recorder.now, approved=approved)
             outcomes = operation.together.run(contexts)
-            conclude(tx, operation, calls[0].actor, uses, outcomes)
+            conclude(recorder.tx, operation, calls[0].actor, uses, outcomes)
         seqs = recorder.record_many(operation, calls, outcomes)
         return [one._replace(event=seq) for one, seq in zip(outcomes, seqs, strict=True)]
 
-    def judge(
-        self, tx: Transaction, operation: Operation, call: Call, given: Input, recorder: Recorder
-    ) -> Mapping[str, str | None]:
+    def judge(self, operation: Operation, call: Call, given: Input, recorder: Recorder) -> Mapping[str, str | None]:
         """Let the operation judge a call with passwords; return the digests to compare them with, by field. Raises Refused."""
         if not has_password(given.values):
             return {}
-        kept = operation.preparation.judge(self.build_context(operation, call, given, tx, self.now(), recorder))
+        kept = operation.preparation.judge(self.build_context(operation, call, given, recorder))
         return kept if recorder.compares else {}
 
-    def put_digests(self, tx: Transaction, operation: Operation, call: Call, given: Input, recorder: Recorder) -> Input:
+    def put_digests(self, operation: Operation, call: Call, given: Input, recorder: Recorder) -> Input:
         """Return an input with digests in place of its passwords: digests computed before, or computed now."""
         digests: dict[str, str] = {}
-        for name, pair in list_passwords(given.values, self.judge(tx, operation, call, given, recorder)).items():
+        for name, pair in list_passwords(given.values, self.judge(operation, call, given, recorder)).items():
             recorder.check_password()
             known = {**call.digests, **recorder.digests}
             if (digest := find_digest(known, *pair)) is None:

@@ -55,7 +55,23 @@ class Result(NamedTuple):
 
 
 class Gate:
-    """Authorise → validate → digest passwords → transaction → run → event → commit."""
+    """Runs operations. A write takes these steps, any of which may refuse it.
+
+    1. `submit`, in the caller's thread: the actor must have been granted the operation, and its input is parsed. A second call with
+       the same Idempotency-Key is refused while the first is under way.
+    2. `_submit`, before the writer's turn, for what takes long and no other write has to wait for: the operation's `preparation`
+       (see there), and the digests of all passwords that are known by then. This is done in the call's lane, by `ahead.py`, which
+       reads in transactions of its own. Most writes need none of it.
+    3. The store's writer opens the transaction in which all the rest happens. What the actor may do is looked up again, and an
+       earlier response with the same Idempotency-Key is returned (`_write`, `_write_once`).
+    4. `_run_write`: passwords that could not be digested ahead are now, uses of limited grants are counted, and the operation is
+       carried out. What it runs in turn is authorised and recorded in the same transaction (`calls.py`). If the key may only
+       propose this, a proposal is made instead. A dry run is rolled back.
+    5. The event is recorded, then the response for the Idempotency-Key is kept.
+    6. The writer commits, and the future completes. If nothing has changed, the transaction is rolled back.
+
+    A read is authorised and parsed, counted if its grant is limited, and carried out in a transaction that only reads.
+    """
 
     def __init__(self, store: Store, catalogue: Catalogue, environment: Environment, clock: _Clock | None = None) -> None:
         self.store = store
@@ -119,10 +135,9 @@ class Gate:
                 return self._read(operation, call, given, tx, counted)
 
     def _read(self, operation: Operation, call: Call, given: Input, tx: Transaction, counted: list[Use]) -> Result:
-        now = self.now()
-        recorder = Recorder(tx, operation, call, now)
+        recorder = Recorder(tx, operation, call, self.now())
         recorder.counted = counted
-        outcome = operation.carry_out(self.calls.build_context(operation, call, given, tx, now, recorder))
+        outcome = operation.carry_out(self.calls.build_context(operation, call, given, recorder))
         if call.actor.bounds:  # within bounds, the response also depends on the nodes above
             outcome = outcome._replace(shows=None, recount=None)
         recount = outcome.recount and partial(self.store.read_single, outcome.recount)
@@ -179,16 +194,16 @@ class Gate:
 
     def _run_write(self, operation: Operation, call: Call, given: Input, tx: Transaction) -> tuple[Result, Any]:
         """Run a write; return its result, and the part that may be stored, which never includes a secret that is shown once."""
-        now, began = self.now(), time.monotonic()
+        began = time.monotonic()
         limit = None if call.actor.type == TERMINAL.type else self.environment.job_timeout
         tried = bool(given.get(DRY_RUN.name))
-        recorder = Recorder(tx, operation, call, now, dry=tried)
+        recorder = Recorder(tx, operation, call, self.now(), dry=tried)
         step = tx.trial if tried else tx.savepoint if call.actor.proposes else nullcontext
         try:
             # By the time it turns out to need approval, something may be written already.
             with step(), tx.ending_by(None if limit is None else began + limit):
-                given = given if given.faults else self.calls.put_digests(tx, operation, call, given, recorder)
-                outcome = self.calls.perform(operation, call, given, tx, now, recorder)
+                given = given if given.faults else self.calls.put_digests(operation, call, given, recorder)
+                outcome = self.calls.perform(operation, call, given, recorder)
         except ProposalNeeded:
             return self._propose(call, given, tx)
         except Overdue:
@@ -234,8 +249,8 @@ class Gate:
             return None
         if operation.find_fate is None:
             return Fate(is_there=True)
-        recorder = Recorder(tx, operation, call, now)
-        return operation.find_fate(self.calls.build_context(operation, call, Input({}), tx, now, recorder), created.id)
+        context = self.calls.build_context(operation, call, Input({}), Recorder(tx, operation, call, now))
+        return operation.find_fate(context, created.id)
 
 
 def _end(result: Result) -> Result:

@@ -2,12 +2,13 @@
 
 import hashlib
 import hmac
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from trellis.core.operation import Call, Context, Outcome, run_together
-from trellis.core.structure.changes import Change, Subject, describe_change, find_drifts
-from trellis.core.structure.entries import Location, place_faults
+from trellis.core.structure.changes import Change, NodeCall, describe_change, find_drifts
+from trellis.core.structure.document import refuse_document
+from trellis.core.structure.entries import Entry, LocatedFault, Location, Section, locate_faults
 from trellis.core.verbs import UPDATE, Verb
 from trellis.errors import Refused
 from trellis.store import events, nodes, signing
@@ -19,16 +20,8 @@ _NAMING: Final = frozenset(("parentId", "after"))  # members of an input that na
 Request = tuple[str, int | str | None, Mapping[str, Any]]  # the name of an operation, its target and its input
 
 
-class NodeCall(NamedTuple):
-    """An operation to run: its subject, its input, and its target if it has one."""
-
-    about: Subject
-    raw: Mapping[str, Any]
-    target: int | None
-
-
 class Applier:
-    """Runs the operations of one document as parts of a call, and adds refusals to the faults.
+    """Runs the operations of one document as parts of a call, and collects what they have changed, and what was refused.
 
     `changes` lists what has been done, `revision` is the newest event before that, `last` the newest event so far, and `needed` are
     the names of the operations. `requests` are the operations that have changed something, with their input; the id of a new node
@@ -37,7 +30,7 @@ class Applier:
     digests that only this service can compute, so that nobody who sees the id of a plan can use it to guess passwords.
     """
 
-    def __init__(self, context: Context, call: Call, faults: list[tuple[Location, str]]) -> None:
+    def __init__(self, context: Context, call: Call) -> None:
         self.changes: list[Change] = []
         self.needed: set[str] = set()
         self.requests: list[Request] = []
@@ -46,18 +39,18 @@ class Applier:
         self.last: int | None = None
         self.call = call
         self._context = context
-        self._faults = faults
+        self._faults: list[LocatedFault] = []
         self._created: dict[tuple[str, Any], str | None] = {}  # (kind, id) of a node → its external id
-        self._waiting: dict[int, NodeCall] = {}  # updates of nodes of one kind, by node id
+        self._waiting: dict[int | None, NodeCall] = {}  # updates of nodes of one kind, by node id
         self._key = signing.find_key(context.tx, signing.PLANS)
 
-    def update(self, about: Subject, raw: Mapping[str, Any], target: int) -> None:
+    def update(self, node_call: NodeCall) -> None:
         """Queue an update of a node, to be run together with those before and after it; any other call runs the queue first."""
         waiting = self._waiting
-        is_other = any(node_call.about.kind is not about.kind for node_call in waiting.values())
-        if is_other or target in waiting or len(waiting) == nodes.AT_ONCE:
+        is_other = any(one.kind is not node_call.kind for one in waiting.values())
+        if is_other or node_call.target in waiting or len(waiting) == nodes.AT_ONCE:
             self.finish_updates()
-        waiting[target] = NodeCall(about, raw, target)
+        waiting[node_call.target] = node_call
 
     def finish_updates(self) -> None:
         """Run the queued updates."""
@@ -83,50 +76,62 @@ class Applier:
         self.requests += [] if request is None else [request]
         self.last = event
 
+    def sort_changes(self, rank: Callable[[Change], int], first: int = 0) -> None:
+        """Put the changes from number `first` on into the order of their ranks."""
+        self.changes[first:] = sorted(self.changes[first:], key=rank)
+
+    def add_fault(self, location: Location, detail: str) -> None:
+        """Collect a fault that the run itself has found."""
+        self._faults.append((location, detail))
+
+    def add_refusal(self, refused: Refused, part: Entry | Section) -> None:
+        """Collect the faults for which an operation was refused."""
+        self._faults += locate_faults(refused, part)
+
+    def raise_faults(self) -> None:
+        """Refuse the document if there are faults. Raises Refused."""
+        if self._faults:
+            raise refuse_document(self._faults)
+
     def _run(self, node_call: NodeCall, verb: Verb) -> Outcome | None:
-        about, call = node_call.about, self._build_call(node_call, verb)
+        call = self._build_call(node_call, verb)
         self.needed.add(call.operation)
-        drifts = self._find_drifts([node_call])
+        drifts = find_drifts(self._context, [node_call], self.call.managed_by, self.revision)
         try:
             outcome = self._context.run(call)
         except Refused as refused:
             if refused.status in _NOT_GRANTED:
                 raise
-            self._faults += place_faults(refused, about.entry, about.place)
+            self.add_refusal(refused, node_call.entry or node_call.section)
             return None
-        self._note_outcome(about, call, outcome, drifts)
+        self._note_outcome(node_call, call, outcome, drifts)
         return outcome
 
     def _run_together(self, node_calls: Sequence[NodeCall], verb: Verb) -> list[Outcome] | None:
         calls = [self._build_call(node_call, verb) for node_call in node_calls]
-        drifts = self._find_drifts(node_calls)
+        drifts = find_drifts(self._context, node_calls, self.call.managed_by, self.revision)
         outcomes = run_together(self._context, calls, _NOT_GRANTED)
         for node_call, call, outcome in zip(node_calls, calls, outcomes or (), strict=outcomes is not None):
             self.needed.add(call.operation)
-            self._note_outcome(node_call.about, call, outcome, drifts)
+            self._note_outcome(node_call, call, outcome, drifts)
         return outcomes
-
-    def _find_drifts(self, node_calls: Sequence[NodeCall]) -> dict[int, dict[str, Any]]:
-        return find_drifts(
-            self._context, [(node_call.about, node_call.target) for node_call in node_calls], self.call.managed_by, self.revision
-        )
 
     def _build_call(self, node_call: NodeCall, verb: Verb) -> Call:
         """Return a call. A node that the document does not contain does not become managed by it, even if it has to make room."""
-        for name in (secret.name for secret in node_call.about.kind.secrets if secret.name in node_call.raw):
-            external_id = node_call.about.entry.external_id if node_call.about.entry is not None else None
-            self.passwords[node_call.about.kind.name, external_id, name] = self._sign(node_call.raw[name])
-        call = self.call.build_inner(node_call.about.kind.operation(verb.name), node_call.raw, node_call.target)
-        return call if node_call.about.entry is not None else call._replace(managed_by=None)
+        for name in (secret.name for secret in node_call.kind.secrets if secret.name in node_call.raw):
+            external_id = node_call.entry.external_id if node_call.entry is not None else None
+            self.passwords[node_call.kind.name, external_id, name] = self._sign(node_call.raw[name])
+        call = self.call.build_inner(node_call.kind.operation(verb.name), node_call.raw, node_call.target)
+        return call if node_call.entry is not None else call._replace(managed_by=None)
 
-    def _note_outcome(self, about: Subject, call: Call, outcome: Outcome, drifts: Mapping[int, dict[str, Any]]) -> None:
+    def _note_outcome(self, node_call: NodeCall, call: Call, outcome: Outcome, drifts: Mapping[int, dict[str, Any]]) -> None:
         if outcome.event is None:
             return
-        secrets = {f.name for f in about.kind.secrets}
-        kind = about.kind.name
+        secrets = {f.name for f in node_call.kind.secrets}
+        kind = node_call.kind.name
         given = {name: value for name, value in call.raw.items() if name not in secrets}
         given |= {n: self._created.get((kind, given[n]), given[n]) for n in _NAMING & given.keys()}
-        change = describe_change(about, outcome, self.call.managed_by, drifts.get(call.target or 0))
+        change = describe_change(node_call, outcome, self.call.managed_by, drifts.get(call.target or 0))
         target = self._created.get((kind, call.target), call.target)
         is_of_passwords = bool(outcome.changed) and secrets.issuperset(outcome.changed)
         self.note(change, None if is_of_passwords else (call.operation, target, given), outcome.event)

@@ -8,7 +8,7 @@ from trellis.core.events import PLACE
 from trellis.core.fields import isolate
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context, Outcome
-from trellis.core.structure.entries import Entry, Location
+from trellis.core.structure.entries import Location, NodeEntry, Section
 from trellis.store import events
 from trellis.store.nodes import Node
 
@@ -30,7 +30,7 @@ class Change:
     id: int | None
     external_id: str | None
     path: str
-    place: Location | None = None
+    location: Location | None = None
     differences: list[dict[str, Any]] = field(default_factory=list)
     adopted: bool = False
     drift: dict[str, Any] | None = None
@@ -45,8 +45,8 @@ class Change:
             "id": self.id,
             "externalId": self.external_id,
             "path": self.path,
-            "file": self.place.file or None if self.place else None,
-            "line": self.place.line if self.place else None,
+            "file": self.location.file or None if self.location else None,
+            "line": self.location.line if self.location else None,
             "differences": self.differences,
             "adopted": self.adopted,
             "drift": self.drift,
@@ -55,33 +55,41 @@ class Change:
         }
 
 
-class Subject(NamedTuple):
-    """The subject of an operation of a run: an entry of the document, or a node that the document does not contain."""
+class NodeCall(NamedTuple):
+    """An operation to run on a node: on that of an entry of a section, or on one that the document does not contain.
 
-    kind: NodeKind
-    place: Location
-    entry: Entry | None
+    `node` is the node as it was before the run, and `target` its id; `raw` is the input of the operation.
+    """
+
+    section: Section
+    entry: NodeEntry | None
     node: Node | None
+    raw: Mapping[str, Any]
+    target: int | None
     adopted: bool = False
 
+    @property
+    def kind(self) -> NodeKind:
+        return self.section.kind
 
-def describe_change(about: Subject, outcome: Outcome, document: str | None, drift: dict[str, Any] | None) -> Change:
+
+def describe_change(node_call: NodeCall, outcome: Outcome, document: str | None, drift: dict[str, Any] | None) -> Change:
     """Describe what an operation of a run has done. `drift` is included only if the document managed the record before."""
     record: Mapping[str, Any] = outcome.after or outcome.before or {}
     change = Change(
         _find_action(outcome),
-        about.kind.name,
+        node_call.kind.name,
         outcome.resource_id,
         record.get("externalId"),
         str(record.get("path") or record.get("name")),
-        about.place if about.entry is not None else None,
-        adopted=about.adopted,
+        None if node_call.entry is None else node_call.entry.location,
+        adopted=node_call.adopted,
     )
     if outcome.after is None:
         change.deleted = int(outcome.plan["deleted"]["count"])
         change.touched = list(outcome.plan["changed"]["nodes"])
     elif outcome.before is not None:
-        derived = {f.name for f in about.kind.response_fields if f.read_only} - {"managedBy"}
+        derived = {f.name for f in node_call.kind.response_fields if f.read_only} - {"managedBy"}
         changed = [member for member in outcome.changed if member not in derived]
         change.differences = list(_list_differences(outcome.before, outcome.after, changed))
     if outcome.before is not None and outcome.before.get("managedBy") == document:
@@ -89,18 +97,15 @@ def describe_change(about: Subject, outcome: Outcome, document: str | None, drif
     return change
 
 
-def find_drifts(
-    context: Context, subjects: Sequence[tuple[Subject, int | None]], document: str | None, revision: int
-) -> dict[int, dict[str, Any]]:
+def find_drifts(context: Context, node_calls: Sequence[NodeCall], document: str | None, revision: int) -> dict[int, dict[str, Any]]:
     """Return, by node id, the event that last changed each node that the document manages, unless that was an apply.
 
-    `subjects` are nodes of one kind with their ids, and `revision` is the newest event before the run. Nodes that the run adopts
-    are left out.
+    The nodes are of one kind, and `revision` is the newest event before the run. Nodes that the run adopts are left out.
     """
-    managed = [node for about, node in subjects if node and (about.node is None or about.node.managed_by == document)]
+    managed = [one.target for one in node_calls if one.target and (one.node is None or one.node.managed_by == document)]
     if not managed:
         return {}
-    last = events.find_last_changes(context.tx, subjects[0][0].kind.name, managed, revision + 1)
+    last = events.find_last_changes(context.tx, node_calls[0].kind.name, managed, revision + 1)
     by_others = {node: change for node, change in last.items() if change.began != APPLY}
     return {node: {"event": one.event, "operation": one.operation, "at": one.at} for node, one in by_others.items()}
 

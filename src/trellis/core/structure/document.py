@@ -7,7 +7,7 @@ from trellis.core.fields import EVERYONE, ExternalId, Invalid, Suggestions, Text
 from trellis.core.keys import SETTINGS
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import DEEPEST
-from trellis.core.structure.entries import Document, Entry, KeyEntry, Location, Section
+from trellis.core.structure.entries import Document, KeyEntry, LocatedFault, Location, NodeEntry, Section
 from trellis.core.structure.text import MOST_ENTRIES, Unreadable, read_document, tell_too_many_entries
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.sentences import join, say
@@ -21,19 +21,22 @@ _KEY_NAME: Final = next(field.type for field in SETTINGS if field.name == "name"
 _HEAD: Final = frozenset(("format", "name", "under"))
 
 
-def refuse_document(faults: Sequence[tuple[Location, str]]) -> Refused:
-    """Return the refusal of a document for all its faults; each fault is a place and a sentence."""
+def refuse_document(faults: Sequence[LocatedFault]) -> Refused:
+    """Return the refusal of a document for all its faults; each fault has its location."""
     return refuse_faults(*(Fault(path, "INVALID_DOCUMENT", detail) for path, detail in _describe(faults)))
 
 
-def _refuse_value(faults: Sequence[tuple[Location, str]]) -> Invalid:
+def _refuse_value(faults: Sequence[LocatedFault]) -> Invalid:
     return Invalid(say("is not a structure document."), "INVALID_DOCUMENT", _describe(faults))
 
 
-def _describe(faults: Sequence[tuple[Location, str]]) -> tuple[tuple[str, str], ...]:
+def _describe(faults: Sequence[LocatedFault]) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (place.path or "document", say("{place}: {detail}", place=told, detail=detail) if (told := place.tell()) else detail)
-        for place, detail in faults
+        (
+            location.path or "document",
+            say("{place}: {detail}", place=where, detail=detail) if (where := location.describe()) else detail,
+        )
+        for location, detail in faults
     )
 
 
@@ -45,8 +48,8 @@ def parse_documents(sent: Any, kinds: Sequence[NodeKind]) -> Document:
     parser = _Parser(kinds)
     documents = sent if isinstance(sent, list | tuple) and sent else [sent]  # an empty list is refused as a document
     if len(documents) > MOST_DOCUMENTS:
-        told = say("has {count:,} documents; at most {most:,} are allowed.", count=len(documents), most=MOST_DOCUMENTS)
-        raise Invalid(told, "INVALID_DOCUMENT")
+        detail = say("has {count:,} documents; at most {most:,} are allowed.", count=len(documents), most=MOST_DOCUMENTS)
+        raise Invalid(detail, "INVALID_DOCUMENT")
     for raw in documents:
         parser.add(raw)
     if parser.faults:
@@ -59,7 +62,7 @@ class _Parser:
 
     def __init__(self, kinds: Sequence[NodeKind]) -> None:
         self.document = Document()
-        self.faults: list[tuple[Location, str]] = []
+        self.faults: list[LocatedFault] = []
         self._kinds = {kind.name: kind for kind in kinds}
         self._near_top = Suggestions((*_HEAD, *self._kinds, KEYS))
         self._near = {kind.name: Suggestions((*entry_members(kind), "children")) for kind in kinds}  # shared by all entries
@@ -94,10 +97,10 @@ class _Parser:
         if not sections:
             self.document.empty.append(top)
         for name in sections:
-            self._add_section(name, raw[name], top.at(raw, name), under)
+            self._add_section(name, raw[name], top.member(raw, name), under)
 
-    def _fault(self, owner: Any, place: Location, member: str, detail: str) -> None:
-        self.faults.append((place.at(owner, member) if member else place, detail))
+    def _fault(self, owner: Any, location: Location, member: str, detail: str) -> None:
+        self.faults.append((location.member(owner, member) if member else location, detail))
 
     def _add_head(self, raw: Mapping[str, Any], top: Location) -> None:
         if raw.get("format") != FORMAT:
@@ -129,16 +132,16 @@ class _Parser:
             self._fault(raw, top, "under", say("under {detail}", detail=invalid.detail))
             return None
 
-    def _add_section(self, name: str, raw: Any, place: Location, under: str | None) -> None:
+    def _add_section(self, name: str, raw: Any, location: Location, under: str | None) -> None:
         if raw is None:
             raw = []
         if not isinstance(raw, list | tuple):
-            self.faults.append((place, say("{name} must be a list, each item of which begins with '- '.", name=name)))
+            self.faults.append((location, say("{name} must be a list, each item of which begins with '- '.", name=name)))
             return
         if not raw:
-            self.document.empty.append(place)
+            self.document.empty.append(location)
         if name == KEYS:
-            self._add_keys(raw, place)
+            self._add_keys(raw, location)
             return
         in_parts = any(section.kind.name == name for section in self.document.sections)
         if name in self._whole or (under is None and in_parts):
@@ -147,101 +150,105 @@ class _Parser:
                 "can be in several documents.",
                 name=name,
             )
-            self.faults.append((place, detail))
+            self.faults.append((location, detail))
         if under is None:
-            self._whole[name] = place
-        entries = self._parse_entries(self._kinds[name], raw, place, 1)
-        self.document.sections.append(Section(self._kinds[name], place, under, entries))
+            self._whole[name] = location
+        entries = self._parse_entries(self._kinds[name], raw, location, 1)
+        self.document.sections.append(Section(self._kinds[name], location, under, entries))
 
-    def _count_one(self, place: Location) -> None:
+    def _count_one(self, location: Location) -> None:
         self._count += 1
         if self._count > MOST_ENTRIES:
-            raise _refuse_value([(place, tell_too_many_entries())])
+            raise _refuse_value([(location, tell_too_many_entries())])
 
     # --- nodes ----------------------------------------------------------------------------------------------------
 
-    def _parse_entries(self, kind: NodeKind, raw: Sequence[Any], place: Location, level: int) -> list[Entry]:
+    def _parse_entries(self, kind: NodeKind, raw: Sequence[Any], location: Location, level: int) -> list[NodeEntry]:
         if level > DEEPEST:
-            self.faults.append((place, say("This is more than {deepest} levels deep.", deepest=DEEPEST)))
+            self.faults.append((location, say("This is more than {deepest} levels deep.", deepest=DEEPEST)))
             return []
-        entries: list[Entry] = []
+        entries: list[NodeEntry] = []
         for index, one in enumerate(raw):
-            self._count_one(place)
-            if (entry := self._parse_entry(kind, one, place.item(index, one), level)) is not None:
+            self._count_one(location)
+            if (entry := self._parse_entry(kind, one, location.item(index, one), level)) is not None:
                 entries.append(entry)
         return entries
 
-    def _parse_entry(self, kind: NodeKind, raw: Any, place: Location, level: int) -> Entry | None:
+    def _parse_entry(self, kind: NodeKind, raw: Any, location: Location, level: int) -> NodeEntry | None:
         if not isinstance(raw, Mapping):
-            told = say(
+            detail = say(
                 "A {singular} must have members such as 'externalId:' and 'name:', not {raw}.",
                 singular=kind.singular,
                 raw=quote(raw),
             )
-            self.faults.append((place, told))
+            self.faults.append((location, detail))
             return None
         members = entry_members(kind)
         for name in raw:
             if name not in members and not (name == "children" and kind.tree):
                 hint = self._near[kind.name].suggest(str(name))
-                told = say("A {singular} has no {name}.{hint}", singular=kind.singular, name=quote(name), hint=hint)
-                self._fault(raw, place, name, told)
-        external_id = self._parse_external_id(kind, raw, place)
+                detail = say("A {singular} has no {name}.{hint}", singular=kind.singular, name=quote(name), hint=hint)
+                self._fault(raw, location, name, detail)
+        external_id = self._parse_external_id(kind, raw, location)
         name = raw.get("name")
         if not isinstance(name, str) or not name.strip():
-            told = say("name is needed: it must be text, not {name}.", name=quote(name))
-            self._fault(raw, place, "name" if "name" in raw else "", told)
+            detail = say("name is needed: it must be text, not {name}.", name=quote(name))
+            self._fault(raw, location, "name" if "name" in raw else "", detail)
             name = ""
         elsewhere = {"externalId", "permissions", *(f.name for f in kind.group_fields)}
         values = {n: raw[n] for n in members if n in raw and n not in elsewhere}
         for secret in kind.secrets:
             if isinstance(values.get(secret.name), Mapping):
-                told = say("Only `trellis plan` and `trellis apply` read {name} from the environment.", name=secret.name)
-                self._fault(raw, place, secret.name, told)
-        entry = Entry(place, raw, kind, external_id, name.strip(), values, self._parse_groups(kind, raw, place))
+                detail = say("Only `trellis plan` and `trellis apply` read {name} from the environment.", name=secret.name)
+                self._fault(raw, location, secret.name, detail)
+        entry = NodeEntry(location, raw, kind, external_id, name.strip(), values, self._parse_groups(kind, raw, location))
         children = raw.get("children") if kind.tree else None
         if children is not None and not isinstance(children, list | tuple):
-            self._fault(raw, place, "children", say("children must be a list, each item of which begins with '- '."))
+            self._fault(raw, location, "children", say("children must be a list, each item of which begins with '- '."))
         elif children:
-            entry.children = self._parse_entries(kind, children, place.at(raw, "children"), level + 1)
+            entry.children = self._parse_entries(kind, children, location.member(raw, "children"), level + 1)
         return entry
 
-    def _parse_external_id(self, kind: NodeKind, raw: Mapping[str, Any], place: Location) -> str:
+    def _parse_external_id(self, kind: NodeKind, raw: Mapping[str, Any], location: Location) -> str:
         sent = raw.get("externalId")
         try:
             external_id = ExternalId().parse(sent) or ""
         except Invalid as invalid:
-            told = (
+            detail = (
                 say("externalId is needed: it says which node this is.")
                 if sent is None
                 else say("externalId {detail}", detail=invalid.detail)
             )
             hint = say(" Put it in quotes.") if isinstance(sent, int | float) else ""
-            self._fault(raw, place, "externalId" if "externalId" in raw else "", join((told, hint), ""))
+            self._fault(raw, location, "externalId" if "externalId" in raw else "", join((detail, hint), ""))
             return ""
-        here = place.at(raw, "externalId")
+        here = location.member(raw, "externalId")
         other = self._seen.setdefault((kind.name, external_id), here)
         if other is not here:
-            told = say(
+            detail = say(
                 "{external_id} is already the externalId of another {singular}: {other}.",
                 external_id=quote(external_id),
                 singular=kind.singular,
-                other=other.tell(),
+                other=other.describe(),
             )
-            self.faults.append((here, told))
+            self.faults.append((here, detail))
         return external_id
 
-    def _parse_groups(self, kind: NodeKind, raw: Mapping[str, Any], place: Location) -> dict[str, str | tuple[str, ...]]:
-        named = {f.name: (raw[f.name], place.at(raw, f.name)) for f in kind.group_fields if f.name in raw}
+    def _parse_groups(self, kind: NodeKind, raw: Mapping[str, Any], location: Location) -> dict[str, str | tuple[str, ...]]:
+        named = {f.name: (raw[f.name], location.member(raw, f.name)) for f in kind.group_fields if f.name in raw}
         if "permissions" in raw and kind.options:
-            sent, at = raw["permissions"], place.at(raw, "permissions")
+            sent, at = raw["permissions"], location.member(raw, "permissions")
             if isinstance(sent, Mapping):
                 for option in sent:
                     if option not in kind.options:
                         options = ", ".join(kind.options)
-                        told = say("There is no option {option}; the options are {options}.", option=quote(option), options=options)
-                        self._fault(sent, at, option, told)
-                named |= {f"permissions.{option}": (sent[option], at.at(sent, option)) for option in kind.options if option in sent}
+                        detail = say(
+                            "There is no option {option}; the options are {options}.", option=quote(option), options=options
+                        )
+                        self._fault(sent, at, option, detail)
+                named |= {
+                    f"permissions.{option}": (sent[option], at.member(sent, option)) for option in kind.options if option in sent
+                }
             else:
                 self.faults.append((at, say('permissions must name options, such as view: "*", not {sent}.', sent=quote(sent))))
         groups: dict[str, str | tuple[str, ...]] = {}
@@ -261,11 +268,11 @@ class _Parser:
 
     # --- keys -----------------------------------------------------------------------------------------------------
 
-    def _add_keys(self, raw: Sequence[Any], place: Location) -> None:
+    def _add_keys(self, raw: Sequence[Any], location: Location) -> None:
         seen = self._seen_keys
         for index, one in enumerate(raw):
-            self._count_one(place)
-            at = place.item(index, one)
+            self._count_one(location)
+            at = location.item(index, one)
             name = one.get("name") if isinstance(one, Mapping) else None
             if not isinstance(one, Mapping) or not isinstance(name, str):
                 self.faults.append((at, say("A key must have a name, and may have {names}.", names=", ".join(KEY_MEMBERS[1:]))))
@@ -276,11 +283,11 @@ class _Parser:
                 self._fault(one, at, "name", say("{name} {detail}", name="name", detail=invalid.detail))
             for member in one:
                 if member not in KEY_MEMBERS:
-                    told = say("A key has no {member}; it has {members}.", member=quote(member), members=", ".join(KEY_MEMBERS))
-                    self._fault(one, at, member, told)
+                    detail = say("A key has no {member}; it has {members}.", member=quote(member), members=", ".join(KEY_MEMBERS))
+                    self._fault(one, at, member, detail)
             if _is_duration(one.get("expires")):
-                told = say("expires must be a timestamp or null: a duration would start again with each apply.")
-                self._fault(one, at, "expires", told)
+                detail = say("expires must be a timestamp or null: a duration would start again with each apply.")
+                self._fault(one, at, "expires", detail)
             bounds = one.get("bounds")
             for operation, bound in bounds.items() if isinstance(bounds, Mapping) else ():
                 if isinstance(bound, Mapping) and _is_duration(bound.get("until")):
@@ -290,8 +297,8 @@ class _Parser:
                     )
                     self._fault(one, at, "bounds", detail)
             if name in seen:
-                told = say("{name} is already the name of another key: {seen}.", name=quote(name), seen=seen[name].tell())
-                self._fault(one, at, "name", told)
+                detail = say("{name} is already the name of another key: {seen}.", name=quote(name), seen=seen[name].describe())
+                self._fault(one, at, "name", detail)
             seen[name] = at
             settings = {member: one[member] for member in KEY_MEMBERS if member in one}
             self.document.keys.append(KeyEntry(at, one, name, settings))

@@ -1,4 +1,4 @@
-"""The content of a structure document: its sections, entries and keys, each with its place in the document."""
+"""The content of a structure document: its sections, entries and keys, each with its location in the document."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,43 +14,46 @@ _LONGEST_NAME: Final = 100  # characters of a member's name that a refusal repea
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A place in a document: the name of the file ("" if none), the line (None if unknown) and the path from the top."""
+    """A location in a document: the name of the file ("" if none), the line (None if unknown) and the path from the top."""
 
     file: str
     line: int | None
     path: str
 
-    def tell(self) -> str:
-        """Describe the place for people: the file and line, or the path if neither is known."""
+    def describe(self) -> str:
+        """Describe the location for people: the file and line, or the path if neither is known."""
         line = say("line {line}", line=self.line) if self.line else ""
         return join(filter(None, (self.file, line)), ", ") or self.path
 
-    def at(self, owner: Any, member: str) -> "Location":
-        """Return the place of a member of the mapping at this place."""
+    def member(self, owner: Any, member: str) -> "Location":
+        """Return the location of a member of the mapping at this location."""
         line = owner.lines.get(member, self.line) if isinstance(owner, LinedMapping) else self.line
         shown = member[:_LONGEST_NAME]
         return Location(self.file, line, f"{self.path}.{shown}" if self.path else shown)
 
     def item(self, index: int, item: Any) -> "Location":
-        """Return the place of an item of the list at this place."""
+        """Return the location of an item of the list at this location."""
         return Location(self.file, item.line if isinstance(item, LinedMapping) else self.line, f"{self.path}[{index}]")
 
 
-@dataclass(slots=True, eq=False)
-class Placed:
-    """What was read from a mapping of a document, the `source`, at a place."""
+LocatedFault = tuple[Location, str]  # where something is wrong in a document, and what
 
-    place: Location
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """A node or a key in a document: what was read from a mapping in it, the `source`."""
+
+    location: Location
     source: Mapping[str, Any]
 
-    def find_place(self, member: str) -> Location:
-        """Return the place of a member, or of what it is in, such as `permissions`; of the whole mapping if that is not there."""
+    def locate(self, member: str) -> Location:
+        """Return the location of a member, or of what it is in, such as `permissions`; without that, of the whole mapping."""
         name = member.partition(".")[0]
-        return self.place.at(self.source, name) if name in self.source else self.place
+        return self.location.member(self.source, name) if name in self.source else self.location
 
 
 @dataclass(slots=True, eq=False)
-class Entry(Placed):
+class NodeEntry(Entry):
     """A node in a document. `values` are the members to set, in the form that the operations accept.
 
     `groups` are the members that name groups: a permission (`permissions.view`) or a field → "*" or external ids.
@@ -61,9 +64,9 @@ class Entry(Placed):
     name: str
     values: dict[str, Any]
     groups: dict[str, str | tuple[str, ...]]
-    children: "list[Entry]" = field(default_factory=list)
+    children: "list[NodeEntry]" = field(default_factory=list)
 
-    def walk(self) -> "Iterator[Entry]":
+    def walk(self) -> "Iterator[NodeEntry]":
         """Yield the entry and all below it, parents before their children, siblings in order."""
         waiting = [self]
         while waiting:
@@ -77,28 +80,28 @@ class Section:
     """The part of a document about one kind: all its nodes, or those below the node with the external id `under`."""
 
     kind: NodeKind
-    place: Location
+    location: Location
     under: str | None
-    entries: list[Entry]
+    entries: list[NodeEntry]
 
-    def walk(self) -> Iterator[Entry]:
+    def walk(self) -> Iterator[NodeEntry]:
         """Yield all entries, parents before their children, siblings in order."""
         for entry in self.entries:
             yield from entry.walk()
 
 
 @dataclass(slots=True, eq=False)
-class KeyEntry(Placed):
+class KeyEntry(Entry):
     """An API key in a document: its settings, in the form that the operations on keys accept."""
 
     name: str
     settings: dict[str, Any]
 
 
-def place_faults(refused: Refused, about: Placed | None, place: Location) -> list[tuple[Location, str]]:
-    """Return the faults that an operation has found in an entry, each with its place; without one, all of them are at `place`."""
-    found = [(place if about is None else about.find_place(fault.field), fault.detail) for fault in refused.faults]
-    return found or [(place, refused.detail)]
+def locate_faults(refused: Refused, part: Entry | Section) -> list[LocatedFault]:
+    """Return the faults that an operation has found in an entry, each at its member; those in a section are all where it begins."""
+    found = [(part.locate(fault.field) if isinstance(part, Entry) else part.location, fault.detail) for fault in refused.faults]
+    return found or [(part.location, refused.detail)]
 
 
 @dataclass(slots=True)
@@ -110,7 +113,7 @@ class Document:
     keys: list[KeyEntry] = field(default_factory=list)
     empty: list[Location] = field(default_factory=list)
 
-    def walk(self) -> Iterator[Entry]:
+    def walk(self) -> Iterator[NodeEntry]:
         """Yield all entries of all sections."""
         for section in self.sections:
             yield from section.walk()

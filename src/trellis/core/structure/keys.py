@@ -9,7 +9,7 @@ from trellis.core.paging import MOST_PER_PAGE, read_all
 from trellis.core.structure.applier import Applier
 from trellis.core.structure.changes import Change
 from trellis.core.structure.document import KEYS, refuse_document
-from trellis.core.structure.entries import KeyEntry, Location, place_faults
+from trellis.core.structure.entries import KeyEntry
 from trellis.errors import Refused
 from trellis.sentences import say
 
@@ -22,24 +22,22 @@ def check_keys(context: Context, entries: Sequence[KeyEntry]) -> None:
         return
     if context.call.actor.type == "key":
         detail = say("Keys can be created only at the terminal and in the panel: apply this document there.")
-        raise refuse_document([(entries[0].place, detail)])
+        raise refuse_document([(entries[0].location, detail)])
     context.run(context.call.build_inner(f"{KEYS}.list", {"perPage": 1}, None))
 
 
-def apply_keys(
-    context: Context, applier: Applier, entries: Sequence[KeyEntry], faults: list[tuple[Location, str]], progress: Progress
-) -> list[dict[str, Any]]:
+def apply_keys(context: Context, applier: Applier, entries: Sequence[KeyEntry], progress: Progress) -> list[dict[str, Any]]:
     """Create the keys of a document, or change those that already exist, as applier. Keys are identified by their names.
 
-    Returns the secrets of new keys, to be shown once. What is wrong with a key is added to `faults`.
+    Returns the secrets of new keys, to be shown once.
     """
     created: list[dict[str, Any]] = []
     for entry in entries:
         progress.done()
         found = _find(context, entry)
         if len(found) > 1:
-            told = say("There are {count} unrevoked keys with this name. Rename all but one.", count=len(found))
-            faults.append((entry.place, told))
+            detail = say("There are {count} unrevoked keys with this name. Rename all but one.", count=len(found))
+            applier.add_fault(entry.location, detail)
             continue
         known = found[0] if found else None
         action = "create" if known is None else "update"
@@ -47,7 +45,7 @@ def apply_keys(
         try:
             outcome = context.run(inner)
         except Refused as refused:
-            faults += place_faults(refused, entry, entry.place)
+            applier.add_refusal(refused, entry)
             continue
         if outcome.event is None:
             continue
@@ -58,7 +56,7 @@ def apply_keys(
             for member in entry.settings
             if known is not None and before.get(name := RECORDED[member]) != after.get(name)
         ]
-        change = Change(action, KEYS, outcome.resource_id, None, entry.name, entry.place, differences)
+        change = Change(action, KEYS, outcome.resource_id, None, entry.name, entry.location, differences)
         applier.note(change, (inner.operation, known, entry.settings), outcome.event)
         if known is None:
             created.append({"id": outcome.resource_id, "name": entry.name, "key": outcome.result["key"]})

@@ -10,7 +10,7 @@ from typing import Final
 from trellis.core.bounds import Reach
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context
-from trellis.core.structure.entries import Entry, Location, Section
+from trellis.core.structure.entries import LocatedFault, NodeEntry, Section
 from trellis.core.structure.reach import find_section_reach, find_under, tell_no_such
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -35,8 +35,8 @@ class MatchedSection:
     nodes: dict[int, Node]
     children: dict[int | None, list[int]]
     room: Room
-    matched: dict[Entry, Node] = field(default_factory=dict)
-    adopted: set[Entry] = field(default_factory=set)
+    matched: dict[NodeEntry, Node] = field(default_factory=dict)
+    adopted: set[NodeEntry] = field(default_factory=set)
     adoptable: int = 0
     missing: list[Node] = field(default_factory=list)
     doomed: list[int] = field(default_factory=list)
@@ -55,20 +55,19 @@ class MatchedSection:
             waiting.extend(self.children.get(below, ()))
 
 
-def load_scopes(context: Context, sections: Iterable[Section], faults: list[tuple[Location, str]]) -> list[MatchedSection]:
+def load_scopes(context: Context, sections: Iterable[Section]) -> list[MatchedSection]:
     """Read the nodes that sections cover and the call may reach. Raises Refused (TREE_TOO_LARGE, OUT_OF_BOUNDS)."""
     rooms: dict[str, Room] = defaultdict(lambda: Room(_MOST))  # one for all parts of a kind: they may contain the same nodes
-    return [_load_scope(context, section, rooms[section.kind.name], faults) for section in sections]
+    return [_load_scope(context, section, rooms[section.kind.name]) for section in sections]
 
 
-def _load_scope(context: Context, section: Section, room: Room, faults: list[tuple[Location, str]]) -> MatchedSection:
+def _load_scope(context: Context, section: Section, room: Room) -> MatchedSection:
     tx, reach, root = context.tx, find_section_reach(context, section.kind), None
     if reach is not None and section.kind.tree and section.under is None:
         raise reach.refuse(say("Set under to the external id of a node there."))
     if section.under is not None:
         root = find_under(context, section.kind, section.under, reach)
         if root is None:
-            faults.append((section.place, tell_no_such(section.kind, section.under)))
             return MatchedSection(section, None, {}, defaultdict(list), room)
     tops = reach.roots if reach is not None and not section.kind.tree else None
     with _refusing(section.kind, room):
@@ -105,17 +104,18 @@ def _refusing(kind: NodeKind, room: Room) -> Iterator[None]:
         raise Refused("TREE_TOO_LARGE", many if much.mib is None else large) from None
 
 
-def match_all(
-    tx: Transaction, scopes: Sequence[MatchedSection], name: str, faults: list[tuple[Location, str]], *, adopt: bool
-) -> None:
+def match_all(tx: Transaction, scopes: Sequence[MatchedSection], name: str, *, adopt: bool) -> list[LocatedFault]:
     """Find the node of each entry, and the nodes that match no entry, and let the parts of a kind share the order of children.
 
-    Nodes that another document than `name` manages are faults, unless they are to be adopted.
+    Returns the faults: sections below nodes that do not exist, and, unless they are to be adopted, nodes that another document than
+    `name` manages.
     """
+    lost = [(scope.section, scope.section.under) for scope in scopes if scope.root is None]
+    faults = [(section.location, tell_no_such(section.kind, under)) for section, under in lost if under is not None]
     known: dict[str, set[int]] = defaultdict(set)  # for all parts of a kind: parts may be below one another
     children: dict[str, dict[int | None, list[int]]] = {}
     for scope in scopes:
-        _match(tx, scope, name, faults, known[scope.kind.name], adopt=adopt)
+        faults += _match(tx, scope, name, known[scope.kind.name], adopt=adopt)
         known[scope.kind.name] |= {node.id for node in scope.matched.values()}
     for scope in scopes:
         there = known[scope.kind.name]
@@ -124,19 +124,21 @@ def match_all(
         shared = children.setdefault(scope.kind.name, scope.children)
         shared.update(scope.children)
         scope.children = shared
+    return faults
 
 
-def _match(
-    tx: Transaction, scope: MatchedSection, name: str, faults: list[tuple[Location, str]], taken: AbstractSet[int], *, adopt: bool
-) -> None:
-    """Find the node of each entry of a scope. Nodes that are `taken` by entries of other scopes are not matched by path."""
-    kind = scope.kind
+def _match(tx: Transaction, scope: MatchedSection, name: str, taken: AbstractSet[int], *, adopt: bool) -> list[LocatedFault]:
+    """Find the node of each entry of a scope; return the faults.
+
+    Nodes that are `taken` by entries of other scopes are not matched by path.
+    """
+    kind, faults = scope.kind, list[LocatedFault]()
     by_external_id = {node.external_id: node for node in scope.nodes.values() if node.external_id is not None}
     elsewhere = [entry.external_id for entry in scope.section.walk() if entry.external_id not in by_external_id]
     outside = nodes.find_by_external_ids(tx, kind.name, elsewhere) if scope.root is not None else {}
-    told = outside.values() if scope.reach is None else scope.reach.find_inside(tx, outside.values())
+    reached = outside.values() if scope.reach is None else scope.reach.find_inside(tx, outside.values())
     with _refusing(kind, scope.room):
-        found = {node.id: node for node in nodes.read_nodes(tx, kind.name, sorted(told), scope.room)}
+        found = {node.id: node for node in nodes.read_nodes(tx, kind.name, sorted(reached), scope.room)}
     by_external_id |= {external_id: found[number] for external_id, number in outside.items() if number in found}
     for number, external_id in kind.built_in.items():
         if (node := scope.nodes.get(number)) is not None and node.external_id is None:
@@ -146,7 +148,7 @@ def _match(
             scope.matched[entry] = node
             if node.id == scope.root:
                 faults.append(
-                    (entry.place, say("The {singular} cannot be below itself, but under names it.", singular=kind.singular))
+                    (entry.location, say("The {singular} cannot be below itself, but under names it.", singular=kind.singular))
                 )
     _load_below_others(tx, scope)
     _match_paths(scope, taken, adopt=adopt)
@@ -159,7 +161,8 @@ def _match(
                 id=node.id,
                 managed_by=node.managed_by,
             )
-            faults.append((entry.place, detail))
+            faults.append((entry.location, detail))
+    return faults
 
 
 def _load_below_others(tx: Transaction, scope: MatchedSection) -> None:
@@ -215,7 +218,7 @@ def _walk_paths(scope: MatchedSection, others: Mapping[int, tuple[str, ...]]) ->
         yield paths[node.id], node
 
 
-def _walk_entries(entries: Iterable[Entry], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Entry]]:
+def _walk_entries(entries: Iterable[NodeEntry], above: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], NodeEntry]]:
     for entry in entries:
         path = (*above, entry.name)
         yield path, entry

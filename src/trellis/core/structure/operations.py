@@ -210,9 +210,7 @@ def _run(field: Field, context: Context, *, planned: bool) -> Outcome:
     run = Run(context, document, limit_actor(context, kinds, planned=planned))
     run.carry_out()
     applier = run.applier
-    for change in applier.changes:
-        change.touched = select_readable(context, change.touched)
-    changes = [change.serialize() for change in applier.changes]
+    changes = [one.serialize() | {"touched": select_readable(context, one.touched)} for one in applier.changes]
     done = document.name, [*applier.passwords.items()], applier.requests
     digest = hashlib.sha256(encode_large(done)).hexdigest()[:32]
     if expected and expected.partition("-")[2] != digest:

@@ -8,10 +8,10 @@ from trellis.core.actor import Actor
 from trellis.core.fields import EVERYONE, Field, Integer, isolate
 from trellis.core.kind import NodeKind
 from trellis.core.operation import Context, Outcome, Progress
-from trellis.core.structure.applier import Applier, NodeCall
-from trellis.core.structure.changes import Subject
+from trellis.core.structure.applier import Applier
+from trellis.core.structure.changes import NodeCall
 from trellis.core.structure.document import refuse_document
-from trellis.core.structure.entries import Document, Entry, Location
+from trellis.core.structure.entries import Document, NodeEntry
 from trellis.core.structure.keys import apply_keys, check_keys
 from trellis.core.structure.matching import MatchedSection, load_scopes, match_all
 from trellis.core.structure.ordering import find_moves
@@ -36,8 +36,8 @@ _TOO_MANY: Final = mark_many(
 class Run:
     """One run of a document, inside its transaction.
 
-    `applier` runs its operations, and `secrets` the secrets of new keys. `kept` lists the nodes that the document
-    does not contain and that are not to be deleted.
+    `applier` runs its operations and knows what they have done; `secrets` are those of new keys. `kept` lists the nodes that the
+    document does not contain and that are not to be deleted.
     """
 
     def __init__(self, context: Context, document: Document, actor: Actor) -> None:
@@ -47,12 +47,11 @@ class Run:
         self._context = context
         self._document = document
         self._options = context.input
-        self._faults: list[tuple[Location, str]] = []
-        self.applier = Applier(context, context.call._replace(actor=actor, managed_by=document.name), self._faults)
+        self.applier = Applier(context, context.call._replace(actor=actor, managed_by=document.name))
         self._scopes: list[MatchedSection] = []
         self._groups: dict[str, int] = {}
-        self._ids: dict[Entry, int] = {}
-        self._deferred: list[tuple[MatchedSection, Entry, dict[str, Any]]] = []
+        self._ids: dict[NodeEntry, int] = {}
+        self._deferred: list[tuple[MatchedSection, NodeEntry, dict[str, Any]]] = []
         self._progress = Progress(context.call, 0)
 
     def carry_out(self) -> None:
@@ -60,26 +59,24 @@ class Run:
         self._check_reading()
         self._check_emptiness()
         self._find_nodes()
-        self._raise_faults()
         self._check_deletes(doomed := [(scope, i) for scope in self._scopes for i in scope.doomed])
         total = sum(1 for _ in self._document.walk()) + len(self._document.keys) + len(doomed)
         self._progress = Progress(self._context.call, total)
         for scope in self._scopes:
             self._put_level(scope, scope.section.entries, scope.root)
         self.applier.finish_updates()
-        self._raise_faults()
-        places = {entry.place: number for number, entry in enumerate(e for scope in self._scopes for e in scope.section.walk())}
-        changes = self.applier.changes
-        changes.sort(key=lambda change: places[change.place] if change.place is not None else -1)  # in the order of the document
+        self.applier.raise_faults()
+        ranks = {entry.location: rank for rank, entry in enumerate(e for scope in self._scopes for e in scope.section.walk())}
+        self.applier.sort_changes(lambda change: ranks[change.location] if change.location is not None else -1)
         for scope in reversed(self._scopes):  # groups are deleted last: by then, the nodes that named them have been changed
             self._delete(scope)
         for scope, entry, raw in self._deferred:
-            self.applier.update(Subject(scope.kind, entry.place, entry, scope.matched[entry]), raw, self._ids[entry])
+            self.applier.update(NodeCall(scope.section, entry, scope.matched[entry], raw, self._ids[entry]))
         for scope, level, parent in self._find_levels():
             self._order(scope, level, parent)
         self.applier.finish_updates()
-        self.secrets += apply_keys(self._context, self.applier, self._document.keys, self._faults, self._progress)
-        self._raise_faults()
+        self.secrets += apply_keys(self._context, self.applier, self._document.keys, self._progress)
+        self.applier.raise_faults()
 
     # --- checks before the first change ---------------------------------------------------------------------------
 
@@ -95,14 +92,15 @@ class Run:
 
     def _check_emptiness(self) -> None:
         if self._document.empty and not self._options.get("allowEmpty"):
-            where = ", ".join(place.path or place.file or "the document" for place in self._document.empty)
-            told = say("There is nothing in {where}.", where=where)
-            raise Refused("EMPTY_DOCUMENT", advise(told, say("If that is intended, allow it with allowEmpty (--allow-empty).")))
+            where = ", ".join(location.path or location.file or "the document" for location in self._document.empty)
+            empty = say("There is nothing in {where}.", where=where)
+            raise Refused("EMPTY_DOCUMENT", advise(empty, say("If that is intended, allow it with allowEmpty (--allow-empty).")))
 
     def _find_nodes(self) -> None:
+        """Find the nodes and groups that the document is about. Raises Refused with all faults that are seen before any change."""
         sections = sorted(self._document.sections, key=lambda section: not section.kind.is_group)
-        self._scopes = load_scopes(self._context, sections, self._faults)
-        match_all(self._context.tx, self._scopes, self._document.name, self._faults, adopt=bool(self._options.get("adopt")))
+        self._scopes = load_scopes(self._context, sections)
+        faults = match_all(self._context.tx, self._scopes, self._document.name, adopt=bool(self._options.get("adopt")))
         for scope in self._scopes:
             self._ids |= {entry: node.id for entry, node in scope.matched.items()}
             self.adoptable += scope.adoptable
@@ -111,13 +109,15 @@ class Run:
         for scope in self._scopes:
             if scope.root in self._find_doomed(scope.kind):
                 fault = say("under: '{under}' would be deleted, since no part of the document has it.", under=scope.section.under)
-                self._faults.append((scope.section.place, fault))
+                faults.append((scope.section.location, fault))
         self._find_groups()
         known = self._groups.keys() | {e.external_id for s in self._scopes if s.kind.is_group for e in s.section.walk()}
         for entry in self._document.walk():
             for name, who in entry.groups.items():
                 for one in (one for one in who if who != EVERYONE and one not in known):
-                    self._faults.append((entry.find_place(name), say(_NO_GROUP, id=isolate(one))))
+                    faults.append((entry.locate(name), say(_NO_GROUP, id=isolate(one))))
+        if faults:
+            raise refuse_document(faults)
 
     def _find_groups(self) -> None:
         """Find the groups that permissions may name: all within the bound of `groups.list` that have an external id and stay."""
@@ -140,17 +140,13 @@ class Run:
         if len(doomed) > most:
             named = [f"{scope.kind.singular} '{isolate(scope.nodes[i].name)}'" for scope, i in doomed[:_SHOWN]]
             named += ["…"] * (len(doomed) > _SHOWN)
-            told = say_many(len(doomed), *_TOO_MANY, most=most, named=", ".join(named))
-            detail = advise(told, say("If that is intended, allow it with maxDeletes (--max-deletes)."))
+            too_many = say_many(len(doomed), *_TOO_MANY, most=most, named=", ".join(named))
+            detail = advise(too_many, say("If that is intended, allow it with maxDeletes (--max-deletes)."))
             raise Refused("TOO_MANY_DELETES", detail, facts={"deletes": len(doomed)})
-
-    def _raise_faults(self) -> None:
-        if self._faults:
-            raise refuse_document(self._faults)
 
     # --- creating and changing ------------------------------------------------------------------------------------
 
-    def _put_level(self, scope: MatchedSection, entries: list[Entry], parent: int | None) -> None:
+    def _put_level(self, scope: MatchedSection, entries: list[NodeEntry], parent: int | None) -> None:
         """Make siblings and all nodes below them match their entries: adjacent new siblings together, then those below each."""
         before: int | None = None
         for is_new, group in groupby(entries, lambda entry: entry not in scope.matched):
@@ -162,7 +158,7 @@ class Run:
                     if node is not None:
                         self._put_level(scope, entry.children, node)
 
-    def _put(self, scope: MatchedSection, entry: Entry, parent: int | None, before: int | None) -> int:
+    def _put(self, scope: MatchedSection, entry: NodeEntry, parent: int | None, before: int | None) -> int:
         """Make a node match its entry; return its id."""
         old = scope.matched[entry]
         raw = self._find_differences(scope, entry, old)
@@ -176,21 +172,20 @@ class Run:
                 scope.children[old.parent_id].remove(old.id)
             _insert(scope, [old.id], parent, before)
         if raw or (old.managed_by != self._document.name and not waits):
-            about = Subject(scope.kind, entry.place, entry, old, adopted=entry in scope.adopted)
-            self.applier.update(about, raw, old.id)
+            self.applier.update(NodeCall(scope.section, entry, old, raw, old.id, adopted=entry in scope.adopted))
         return old.id
 
-    def _create(self, scope: MatchedSection, entries: Sequence[Entry], parent: int | None, before: int | None) -> list[int | None]:
-        """Create adjacent siblings: together, or one by one if that is refused, so that each fault gets the place of its entry.
+    def _create(
+        self, scope: MatchedSection, entries: Sequence[NodeEntry], parent: int | None, before: int | None
+    ) -> list[int | None]:
+        """Create adjacent siblings: together, or one by one if that is refused, so that each fault gets the location of its entry.
 
         Returns their ids, with None for each that was refused.
         """
         parents = {"parentId": parent} if scope.kind.tree else {}
         raws = [self._find_differences(scope, entry, None) | parents for entry in entries]
         raws[0] |= _place_behind(scope, parent, before)
-        node_calls = [
-            NodeCall(Subject(scope.kind, entry.place, entry, None), raw, None) for entry, raw in zip(entries, raws, strict=True)
-        ]
+        node_calls = [NodeCall(scope.section, entry, None, raw, None) for entry, raw in zip(entries, raws, strict=True)]
         if len(node_calls) == 1:
             outcome = self.applier.run(node_calls[0], CREATE)
             return [None] if outcome is None else self._keep_created(scope, entries, [outcome], parent, before)
@@ -203,7 +198,7 @@ class Run:
         return made
 
     def _keep_created(
-        self, scope: MatchedSection, entries: Sequence[Entry], outcomes: list[Outcome], parent: int | None, before: int | None
+        self, scope: MatchedSection, entries: Sequence[NodeEntry], outcomes: list[Outcome], parent: int | None, before: int | None
     ) -> list[int | None]:
         numbers = [int(outcome.result["id"]) for outcome in outcomes]
         created = dict(zip(entries, numbers, strict=True))
@@ -213,7 +208,7 @@ class Run:
         _insert(scope, numbers, parent, before)
         return [*numbers]
 
-    def _find_differences(self, scope: MatchedSection, entry: Entry, old: nodes.Node | None) -> dict[str, Any]:
+    def _find_differences(self, scope: MatchedSection, entry: NodeEntry, old: nodes.Node | None) -> dict[str, Any]:
         """Return the members of an entry that differ from the node, in the form that the operation accepts."""
         kind = scope.kind
         current: Mapping[str, Any] = {} if old is None else {**old.fields, "name": old.name}
@@ -238,26 +233,26 @@ class Run:
         kind, gone = scope.kind, self._find_doomed(scope.kind)
         self.kept += [(kind, node) for node in scope.missing if node.id not in gone]
         tops = [i for i in scope.doomed if scope.nodes[i].parent_id not in gone]
-        before = len(self.applier.changes)
+        first = len(self.applier.changes)
         together = self._delete_leaves(scope, [top for top in tops if not scope.children.get(top)])
         for top in (top for top in tops if top not in together):
             node, below = scope.nodes[top], list(scope.walk_below(top))
             kept = (scope.nodes[i] for i in below if i in scope.nodes and i not in gone)  # nodes that another document manages
             if (other := next(kept, None)) is not None:
-                self._faults.append((scope.section.place, _tell_managed_elsewhere(scope.kind, node, other)))
+                self.applier.add_fault(scope.section.location, _tell_managed_elsewhere(scope.kind, node, other))
                 continue
             raw = {"deleteChildrenOrMove": -1} if below else {}
-            if self.applier.run(NodeCall(Subject(kind, scope.section.place, None, node), raw, top), DELETE) is not None:
+            if self.applier.run(NodeCall(scope.section, None, node, raw, top), DELETE) is not None:
                 scope.children[node.parent_id].remove(top)
             self._progress.done(1 + len(below))
-        places = {top: number for number, top in enumerate(tops)}
-        self.applier.changes[before:] = sorted(self.applier.changes[before:], key=lambda change: places[change.id or 0])
+        ranks = {top: rank for rank, top in enumerate(tops)}
+        self.applier.sort_changes(lambda change: ranks[change.id or 0], first)
 
     def _delete_leaves(self, scope: MatchedSection, leaves: list[int]) -> set[int]:
         """Delete nodes with nothing below them, a hundred at a time, and return their ids; a hundred with a refused one is left."""
         kind, gone = scope.kind, set[int]()
         for batch in () if kind.is_group else nodes.split_into_batches(leaves, nodes.AT_ONCE):
-            node_calls = [NodeCall(Subject(kind, scope.section.place, None, scope.nodes[leaf]), {}, leaf) for leaf in batch]
+            node_calls = [NodeCall(scope.section, None, scope.nodes[leaf], {}, leaf) for leaf in batch]
             if self.applier.run_together(node_calls, DELETE) is not None:
                 gone.update(batch)
                 self._progress.done(len(batch))
@@ -267,20 +262,19 @@ class Run:
 
     # --- ordering -------------------------------------------------------------------------------------------------
 
-    def _order(self, scope: MatchedSection, level: list[Entry], parent: int | None) -> None:
+    def _order(self, scope: MatchedSection, level: list[NodeEntry], parent: int | None) -> None:
         """Put siblings into the order of the document; siblings that it does not contain follow in their present order."""
         entries = {self._ids[entry]: entry for entry in level if entry in self._ids}
         now, wanted = scope.children[parent], [*entries]
         if now[: len(wanted)] == wanted:
             return
         for node, before in find_moves(now, [*wanted, *(i for i in now if i not in entries)]):
-            entry = entries.get(node)
-            about = Subject(scope.kind, entry.place if entry else scope.section.place, entry, scope.nodes.get(node))
-            self.applier.update(about, {"position": 0} if before is None else {"after": before}, node)
+            raw = {"position": 0} if before is None else {"after": before}
+            self.applier.update(NodeCall(scope.section, entries.get(node), scope.nodes.get(node), raw, node))
 
-    def _find_levels(self) -> list[tuple[MatchedSection, list[Entry], int | None]]:
+    def _find_levels(self) -> list[tuple[MatchedSection, list[NodeEntry], int | None]]:
         """Return the siblings of ordered kinds with their parent; siblings from several parts of the document are joined."""
-        levels: dict[tuple[str, int | None], tuple[MatchedSection, list[Entry], int | None]] = {}
+        levels: dict[tuple[str, int | None], tuple[MatchedSection, list[NodeEntry], int | None]] = {}
         for scope in self._scopes:
             below = [(entry.children, self._ids[entry]) for entry in scope.section.walk() if entry.children and entry in self._ids]
             for level, parent in [(scope.section.entries, scope.root), *below] if scope.kind.ordered else ():
@@ -313,7 +307,7 @@ def _place_behind(scope: MatchedSection, parent: int | None, before: int | None)
     return {"position": 0} if before is None else {"after": before}
 
 
-def _becomes_leaf(scope: MatchedSection, entry: Entry, old: nodes.Node) -> bool:
+def _becomes_leaf(scope: MatchedSection, entry: NodeEntry, old: nodes.Node) -> bool:
     """Return whether a node with children is to become one that must not have any. That has to wait until the children are gone."""
     wanted = {**old.fields, **entry.values}
     return bool(scope.children.get(old.id)) and scope.kind.leaf_only(wanted) and not scope.kind.leaf_only(old.fields)

@@ -1,4 +1,7 @@
-"""An operation: one act on the community, under the one name that every interface uses for it."""
+"""An operation: one act on the community, under the one name that every interface uses for it.
+
+An operation runs in a `Context`, which has the `Environment`, which has all operations: therefore the three are in one module.
+"""
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -182,7 +185,7 @@ def call_nothing(_call: Call, _given: Input) -> Iterable[Call]:
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What the gate does for a write before its turn with the writer comes, so that other writes do not wait for it.
+    """What the gate does for a write before its turn with the writer comes, so that other writes do not wait for it: see `Gate`.
 
     `load` reads what takes long to read for the first time. `calls` returns the calls that the operation will run, as far as they
     are known in advance: their passwords, too, are replaced by digests. `read_ahead` returns an operation and the values sent to

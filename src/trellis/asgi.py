@@ -108,8 +108,8 @@ class Application:
         if (scope["path"] == METRICS) == is_apart:
             await (self._elsewhere(METRICS, scope, send) if is_apart else self._dispatch(scope, receive, send))
         else:
-            told = b"Here are only the metrics, at /metrics.\n" if is_apart else b"The metrics have a port of their own.\n"
-            await self._plain(send, 404, told)
+            text = b"Here are only the metrics, at /metrics.\n" if is_apart else b"The metrics have a port of their own.\n"
+            await self._plain(send, 404, text)
 
     async def _load_panel(self) -> "Panel":
         """Load the panel once, on its first request, and in a thread, since loading would block the event loop for too long."""
@@ -138,8 +138,8 @@ class Application:
         if path == "/":
             root = urlsplit(self.settings.public_url or "").path  # the part of the path that a proxy has removed
             await self._plain(send, 307, b"", (b"location", f"{root}{REFERENCE}".encode()))
-        elif (told := await self.health.respond(path)) is not None:
-            await self._plain(send, *told)
+        elif (answer := await self.health.respond(path)) is not None:
+            await self._plain(send, *answer)
         elif path == METRICS:
             status, body, kind = await self.metrics.respond(scope)
             await self._plain(send, status, body, kind=kind)

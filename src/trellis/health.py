@@ -68,11 +68,11 @@ class Health:
     @property
     def is_ready(self) -> bool:
         """Whether the last check found no problem."""
-        return all(told == _OK for told in self._found.values())
+        return all(state == _OK for state in self._found.values())
 
     async def _ready(self) -> tuple[int, str]:
         """Report the results of the last check: status 200 if all are ok, otherwise 503."""
-        return (200 if self.is_ready else 503), "\n".join(f"{what}: {told}" for what, told in self._found.items())
+        return (200 if self.is_ready else 503), "\n".join(f"{what}: {state}" for what, state in self._found.items())
 
     async def _health(self) -> tuple[int, str]:
         """Report whether this process can use its database now, and if not, why. The check takes one second at most."""
@@ -103,12 +103,12 @@ class Health:
     def _tell_changes(self, found: Mapping[str, str]) -> None:
         """Log problems of the writer and the disk that have begun or ended. The store itself logs those of the database."""
         for what in ("writer", "disk"):
-            told = found.get(what, _OK)
-            if (told == _OK) is not (self._found.get(what, _OK) == _OK):
-                if told == _OK:
+            state = found.get(what, _OK)
+            if (state == _OK) is not (self._found.get(what, _OK) == _OK):
+                if state == _OK:
                     log.info("The %s works again.", what)
                 else:
-                    log.warning("This process is not ready: %s: %s.", what, told)
+                    log.warning("This process is not ready: %s: %s.", what, state)
 
     async def _look(self, seconds: float) -> str:
         """Read from the database, and return `ok` or what is wrong with its schema.

@@ -292,12 +292,12 @@ def _show_number(context: "JinjaContext", value: int) -> str:
 def _show_duration(context: "JinjaContext", milliseconds: float) -> str:
     """Show how long something took: `0.42 ms`, `3.7 ms`, `1,234 ms`, `12.5 s`."""
     if milliseconds < 1:
-        told = say("{took:,.2f} ms", took=milliseconds)
+        duration = say("{took:,.2f} ms", took=milliseconds)
     elif milliseconds < _LONG:
-        told = say("{took:,.1f} ms", took=milliseconds) if milliseconds < _SHORT else say("{took:,.0f} ms", took=milliseconds)
+        duration = say("{took:,.1f} ms", took=milliseconds) if milliseconds < _SHORT else say("{took:,.0f} ms", took=milliseconds)
     else:
-        told = say("{took:,.1f} s", took=milliseconds / 1000)
-    return translate(context, told)
+        duration = say("{took:,.1f} s", took=milliseconds / 1000)
+    return translate(context, duration)
 
 
 def format_query(values: Mapping[str, Any], **changes: Any) -> str:

@@ -16,15 +16,15 @@ _ENTITY: Final = re.compile(r"&(?:[a-zA-Z][a-zA-Z0-9]{1,31}|#[0-9]{1,7}|#[xX][0-
 _BREAKS: Final = frozenset(("Cc", "Cs", "Zl", "Zp"))
 
 
-def read_name(kind: NodeKind, number: int, told: Any, notes: list[str]) -> str:
+def read_name(kind: NodeKind, number: int, original: Any, notes: list[str]) -> str:
     """Return a name that our rules allow, unchanged if possible. Add to `notes` what was changed or will look odd."""
-    sent = told if isinstance(told, str) else ""
+    sent = original if isinstance(original, str) else ""
     text = decode_entities(sent)
     try:
         name: str = kind.name_field.type.parse(text)
     except Invalid:
         name = _repair(text) or f"{kind.singular.capitalize()} {number}"
-        notes.append(f"Its name was {quote(told)}, which is not allowed here, so it was changed: check it.")
+        notes.append(f"Its name was {quote(original)}, which is not allowed here, so it was changed: check it.")
     if _TAG.search(sent):
         notes.append(
             "Its name contains HTML, which is shown here as plain text. If you do not want that, rename it in the old community."
@@ -41,9 +41,9 @@ def decode_entities(text: str) -> str:
     return _ENTITY.sub(lambda found: unescape(found[0]), text)
 
 
-def spell_in_html(name: str, told: Any) -> tuple[str, ...]:
-    """Return the forms that a name may have in HTML: as it was told, and escaped as by us, by PHP, or hardly."""
-    sent = (told,) if isinstance(told, str) and told else ()
+def spell_in_html(name: str, original: Any) -> tuple[str, ...]:
+    """Return the forms that a name may have in HTML: as it was sent, and escaped as by us, by PHP, or hardly."""
+    sent = (original,) if isinstance(original, str) and original else ()
     return (*sent, escape(name), escape(name).replace("&#x27;", "&#039;"), escape(name, quote=False), name)
 
 

@@ -206,9 +206,9 @@ class _Translator:
             return {"externalId": match.external_id, "name": match.here["name"]}
         entry: dict[str, Any] = {"externalId": self._name(node), "name": node.name}
         own = {f.name for f in kind.group_fields}
-        told = list_told(kind)
+        reported = list_told(kind)
         for f in kind.fields:
-            if f.name in told and f.name not in own and f.name in node.record:
+            if f.name in reported and f.name not in own and f.name in node.record:
                 try:
                     entry[f.name] = f.type.parse(_simplify(node.record[f.name]))
                 except Invalid:
@@ -225,21 +225,21 @@ class _Translator:
         return entry
 
     def _write_permissions(self, node: OldNode, here: Mapping[str, Any] | None) -> dict[str, Any]:
-        told = read_permissions(node.kind, node.record.get("permissions"), self._groups, node.notes)
+        permissions = read_permissions(node.kind, node.record.get("permissions"), self._groups, node.notes)
         closed: dict[str, Any] = {option: [] for option in node.kind.option_names}
         if node.closed:
             return {"permissions": closed}
-        if told is None:
+        if permissions is None:
             node.notes.append(
                 "The old community does not report its permissions. If it is new here, nobody may do anything with it until you "
                 "set them."
             )
             return {"permissions": closed} if here is None else {}
-        return {"permissions": told}
+        return {"permissions": permissions}
 
     def _read_group_field(self, node: OldNode, name: str, here: Mapping[str, Any] | None) -> Any:
-        told = node.record.get(name)
-        numbers = [*list_groups(told)]
+        value = node.record.get(name)
+        numbers = [*list_groups(value)]
         if not numbers:
             node.notes.append(f"The old community does not report its {name}. If it is new here, it has none until you set them.")
             return [] if here is None else None
@@ -257,11 +257,11 @@ def _shorten(path: tuple[str, ...]) -> tuple[str, ...]:
     return path if len(path) <= _LONGEST_PATH else (path[0], "…", *path[2 - _LONGEST_PATH :])
 
 
-def _simplify(told: Any) -> Any:
+def _simplify(value: Any) -> Any:
     """Return the name if a value is an object, such as a member; "" if it is null; otherwise the value."""
-    if isinstance(told, Mapping):
-        return str(told.get("name") or "")
-    return "" if told is None else told
+    if isinstance(value, Mapping):
+        return str(value.get("name") or "")
+    return "" if value is None else value
 
 
 def _find_scheme(url: str) -> str:

@@ -71,13 +71,13 @@ def walk(nodes: Iterable[OldNode]) -> Iterator[OldNode]:
 
 
 def _find_parent(node: OldNode, by_id: Mapping[int, OldNode]) -> OldNode | None:
-    told = node.record.get("parentId")
-    number = parse_whole_number(told)
-    if told is None or told == "" or number in _ROOT:
+    parent = node.record.get("parentId")
+    number = parse_whole_number(parent)
+    if parent is None or parent == "" or number in _ROOT:
         return None
     if number is not None and number in by_id:
         return by_id[number]
-    node.notes.append(f"Its parent {quote(told)} is not among the {node.kind.title.lower()} that were sent. {_CLOSED}")
+    node.notes.append(f"Its parent {quote(parent)} is not among the {node.kind.title.lower()} that were sent. {_CLOSED}")
     node.closed = True
     return None
 

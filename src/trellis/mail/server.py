@@ -168,14 +168,14 @@ class MailServer:
             case _ if self._is_cut:
                 why = reasons.TOOK_TOO_LONG
             case smtplib.SMTPRecipientsRefused(recipients=recipients):
-                code, told = next(iter(recipients.values()))
-                why, is_final = say(reasons.ADDRESS_REFUSED, code=code, error=_decode(told)), code >= 500
-            case smtplib.SMTPDataError(smtp_code=code, smtp_error=told):
-                why, is_final = say(reasons.MAIL_REFUSED, code=code, error=_decode(told)), code >= 500
+                code, reply = next(iter(recipients.values()))
+                why, is_final = say(reasons.ADDRESS_REFUSED, code=code, error=_decode(reply)), code >= 500
+            case smtplib.SMTPDataError(smtp_code=code, smtp_error=reply):
+                why, is_final = say(reasons.MAIL_REFUSED, code=code, error=_decode(reply)), code >= 500
             case smtplib.SMTPAuthenticationError(smtp_code=code):
                 why = say(reasons.NOT_SIGNED_IN, user=self._user, code=code)
-            case smtplib.SMTPResponseException(smtp_code=code, smtp_error=told):
-                why = say(reasons.REFUSED, code=code, error=_decode(told))
+            case smtplib.SMTPResponseException(smtp_code=code, smtp_error=reply):
+                why = say(reasons.REFUSED, code=code, error=_decode(reply))
             case SettingsError():
                 why = str(error)
             case UnicodeError():  # its text contains a part of the password
@@ -199,8 +199,8 @@ class MailServer:
         return self._tls or ssl.create_default_context()
 
 
-def _decode(told: bytes | str) -> str:
-    return told.decode(errors="replace") if isinstance(told, bytes) else told
+def _decode(reply: bytes | str) -> str:
+    return reply.decode(errors="replace") if isinstance(reply, bytes) else reply
 
 
 def _clean(text: str) -> str:

@@ -147,12 +147,12 @@ class Mcp:
         origin = request.headers.get(b"origin")
         if origin is None or self.service.find_allowed_origin(request) is not None:
             return
-        told = origin.decode("latin-1")
+        sent = origin.decode("latin-1")
         base = urlsplit(request.base)
-        if told == f"{base.scheme}://{base.netloc}" and (self.settings.public_url is not None or is_this_machine(request.base)):
+        if sent == f"{base.scheme}://{base.netloc}" and (self.settings.public_url is not None or is_this_machine(request.base)):
             return
         raise Refused(
-            "ORIGIN_NOT_ALLOWED", say("Pages from {told} may not send requests to {prefix}.", told=quote(told), prefix=PREFIX)
+            "ORIGIN_NOT_ALLOWED", say("Pages from {told} may not send requests to {prefix}.", told=quote(sent), prefix=PREFIX)
         )
 
     # --- methods ------------------------------------------------------------------------------------------------------
@@ -175,13 +175,13 @@ class Mcp:
         return ApiResponse(_OK, body)
 
     def _discover(self, _: Message, __: Actor) -> bytes:
-        told = {"supportedVersions": SUPPORTED, "capabilities": _CAPABILITIES, "instructions": INSTRUCTIONS}
-        return results.encode_cacheable(told, results.LISTS_LAST)
+        result = {"supportedVersions": SUPPORTED, "capabilities": _CAPABILITIES, "instructions": INSTRUCTIONS}
+        return results.encode_cacheable(result, results.LISTS_LAST)
 
     def _initialize(self, message: Message, _: Actor) -> bytes:
         wanted = message.params.get("protocolVersion")
-        told = {"protocolVersion": wanted if wanted in LEGACY else LEGACY[0], "capabilities": _CAPABILITIES}
-        return results.encode_complete({**told, "serverInfo": results.SERVER, "instructions": INSTRUCTIONS})
+        result = {"protocolVersion": wanted if wanted in LEGACY else LEGACY[0], "capabilities": _CAPABILITIES}
+        return results.encode_complete({**result, "serverInfo": results.SERVER, "instructions": INSTRUCTIONS})
 
     def _list_tools(self, _: Message, actor: Actor) -> bytes:
         return results.encode_cacheable({"tools": orjson.Fragment(self.tools.encode(actor))}, results.LISTS_LAST)
@@ -298,12 +298,12 @@ def _check_type(request: ApiRequest) -> None:
 
 def _take_meta(meta: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Mapping[bytes, bytes]:
     """Return the headers, replaced by the values in the call's `_meta` where it has them. Raises ProtocolError."""
-    told = {name: meta[name] for name in _HEADERS if name in meta}
-    if not told:
+    members = {name: meta[name] for name in _HEADERS if name in meta}
+    if not members:
         return headers
-    if not all(isinstance(value, str) for value in told.values()):
-        raise ProtocolError(INVALID_PARAMS, f"In params._meta, {' and '.join(told)} must be text.")
-    sent = {_HEADERS[name]: value.encode() for name, value in told.items()}
+    if not all(isinstance(value, str) for value in members.values()):
+        raise ProtocolError(INVALID_PARAMS, f"In params._meta, {' and '.join(members)} must be text.")
+    sent = {_HEADERS[name]: value.encode() for name, value in members.items()}
     version = meta.get("trellis/ifMatch")
     if version is not None and not version.endswith('"') and version != "*":
         sent[_HEADERS["trellis/ifMatch"]] = f'"{version}"'.encode()

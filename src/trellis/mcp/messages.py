@@ -101,21 +101,21 @@ def _is_id(name: Any) -> bool:
 
 def check_headers(message: Message, headers: Mapping[bytes, bytes]) -> None:
     """Raise ProtocolError if headers are missing, contradict the message, or name a version that is not supported."""
-    told = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
-    if not message.modern and told != MODERN:
-        if told and told not in LEGACY:
-            raise _refuse_version(told)
-        if not told and not message.is_notification and message.method != INITIALIZE:
+    sent = headers.get(b"mcp-protocol-version", b"").decode("latin-1")
+    if not message.modern and sent != MODERN:
+        if sent and sent not in LEGACY:
+            raise _refuse_version(sent)
+        if not sent and not message.is_notification and message.method != INITIALIZE:
             raise ProtocolError(HEADER_MISMATCH, f"The header MCP-Protocol-Version is needed: one of {', '.join(SUPPORTED)}.")
     elif not message.is_notification:
-        _check_modern(message, headers, told)
+        _check_modern(message, headers, sent)
 
 
-def _check_modern(message: Message, headers: Mapping[bytes, bytes], told: str) -> None:
+def _check_modern(message: Message, headers: Mapping[bytes, bytes], sent: str) -> None:
     if missing := [name for name in (_VERSION, _CAPABILITIES) if name not in message.meta]:
         raise ProtocolError(INVALID_PARAMS, f"params._meta must have {' and '.join(missing)}.")
     version = message.meta[_VERSION]
-    _compare("MCP-Protocol-Version", told, version)
+    _compare("MCP-Protocol-Version", sent, version)
     if version != MODERN:
         raise _refuse_version(version)
     _compare("Mcp-Method", headers.get(b"mcp-method", b"").decode("latin-1"), message.method)
@@ -133,8 +133,8 @@ def decode_name(sent: bytes) -> str | None:
         return None
 
 
-def _compare(header: str, told: str | None, meant: Any) -> None:
-    if told != meant:
+def _compare(header: str, sent: str | None, meant: Any) -> None:
+    if sent != meant:
         raise ProtocolError(HEADER_MISMATCH, f"The header {header} does not say what the body says, or is missing.")
 
 

@@ -83,12 +83,12 @@ class SharedSamples:
         return None
 
     def _replace(self, sample: Sample) -> None:
-        told = {
+        content = {
             "numbers": [[*key, value] for key, value in sample.numbers.items()],
             "histograms": [[*key, *value] for key, value in sample.histograms.items()],
         }
         draft = self._own.with_suffix(".new")
-        draft.write_bytes(orjson.dumps(told))
+        draft.write_bytes(orjson.dumps(content))
         draft.replace(self._own)
 
     def read(self) -> Iterator[tuple[Sample, bool]]:
@@ -99,11 +99,11 @@ class SharedSamples:
                     yield _read(orjson.loads(file.read_bytes())), _is_locked(file.with_suffix(_LOCK))
 
 
-def _read(told: dict[str, list[list]]) -> Sample:  # type: ignore[type-arg]
+def _read(content: dict[str, list[list]]) -> Sample:  # type: ignore[type-arg]
     sample = Sample()
-    for name, labels, value in told["numbers"]:
+    for name, labels, value in content["numbers"]:
         sample.numbers[name, tuple(labels)] = value
-    for name, labels, classes, total in told["histograms"]:
+    for name, labels, classes, total in content["histograms"]:
         sample.histograms[name, tuple(labels)] = (classes, total)
     return sample
 

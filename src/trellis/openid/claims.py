@@ -12,27 +12,27 @@ _NAME: Final = 100  # characters that a name may have
 _SECOND: Final = frozenset(("mfa", "otp", "hwk", "swk", "sc", "pop", "fpt", "face", "iris", "retina", "vbm"))
 
 
-def read_claims(issuer: str, told: Mapping[str, Any], groups_claim: str) -> Claims:
+def read_claims(issuer: str, claims: Mapping[str, Any], groups_claim: str) -> Claims:
     """Return the claims of an ID token, and perhaps of UserInfo, as the operations expect them."""
-    login = _text(told, "preferred_username") or _text(told, "email") or _text(told, "sub")
-    time = told.get("auth_time")
-    methods = told.get("amr")
+    login = _text(claims, "preferred_username") or _text(claims, "email") or _text(claims, "sub")
+    time = claims.get("auth_time")
+    methods = claims.get("amr")
     return Claims(
         issuer=issuer,
-        subject=str(told["sub"]),
-        name=_text(told, "name", _NAME) or login[:_NAME].strip(),
+        subject=str(claims["sub"]),
+        name=_text(claims, "name", _NAME) or login[:_NAME].strip(),
         login=login,
-        groups=find_groups(told, groups_claim) or (),
+        groups=find_groups(claims, groups_claim) or (),
         auth_time=time if isinstance(time, int) and not isinstance(time, bool) and 0 <= time < 2**53 else None,
         has_factor=isinstance(methods, list) and any(isinstance(one, str) and one in _SECOND for one in methods),
     )
 
 
-def find_groups(told: Mapping[str, Any], claim: str) -> tuple[str, ...] | None:
+def find_groups(claims: Mapping[str, Any], claim: str) -> tuple[str, ...] | None:
     """Return the groups of a claim; None if there is no such claim. Dots in a name may also lead to a claim inside another one."""
-    value: Any = told.get(claim)
+    value: Any = claims.get(claim)
     if value is None and "." in claim:
-        value = told
+        value = claims
         for part in claim.split("."):
             value = value.get(part) if isinstance(value, dict) else None
     if value is None:
@@ -41,8 +41,8 @@ def find_groups(told: Mapping[str, Any], claim: str) -> tuple[str, ...] | None:
     return tuple(one for one in listed[:_MOST_GROUPS] if isinstance(one, str))
 
 
-def _text(told: Mapping[str, Any], name: str, longest: int = 255) -> str:
+def _text(claims: Mapping[str, Any], name: str, longest: int = 255) -> str:
     """Return a claim as a line of text; "" if it is not a text."""
-    value = told.get(name)
+    value = claims.get(name)
     printable = "".join(c for c in value if c.isprintable()).strip() if isinstance(value, str) else ""
     return remove_invisible(printable[:longest])  # names and logins may not contain invisible ones

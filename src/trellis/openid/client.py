@@ -51,13 +51,13 @@ def _read_tokens(response: httpx.Response) -> Mapping[str, Any]:
     Authlib's own function raises further errors, such as for a page of a proxy, or an error whose description is not text.
     """
     try:
-        told = orjson.loads(response.content)
+        content = orjson.loads(response.content)
     except orjson.JSONDecodeError:
-        told = None
-    if response.status_code >= 500 or (response.status_code != 200 and not isinstance(told, dict)):
+        content = None
+    if response.status_code >= 500 or (response.status_code != 200 and not isinstance(content, dict)):
         raise ProviderUnavailable(say("Its token endpoint answered with status {status}.", status=response.status_code))
-    if not isinstance(told, dict):
+    if not isinstance(content, dict):
         raise ProviderUnavailable(say("Its token endpoint did not answer with a JSON object."))
-    if "error" in told:
-        raise ProviderRefused(explain_refused_code(told["error"]))
-    return told
+    if "error" in content:
+        raise ProviderRefused(explain_refused_code(content["error"]))
+    return content

@@ -28,42 +28,42 @@ class Metadata:
     tells_issuer: bool
 
 
-def read_metadata(issuer: str, told: Mapping[str, Any]) -> Metadata:
+def read_metadata(issuer: str, document: Mapping[str, Any]) -> Metadata:
     """Read a provider's metadata. Raises ProviderUnavailable if it is that of another issuer, or cannot be used."""
-    if told.get("issuer") != issuer:
+    if document.get("issuer") != issuer:
         raise ProviderUnavailable(say("The issuer in its metadata is not TRELLIS_SSO_ISSUER. They must be exactly the same."))
-    signs = _words(told, "id_token_signing_alg_values_supported", ("RS256",))
+    signs = _words(document, "id_token_signing_alg_values_supported", ("RS256",))
     algorithms = tuple(name for name in _ALGORITHMS if name in signs)
     if not algorithms:
         raise ProviderUnavailable(say("It signs ID tokens with none of the algorithms that are accepted here."))
-    if "code" not in _words(told, "response_types_supported", ("code",)):
+    if "code" not in _words(document, "response_types_supported", ("code",)):
         raise ProviderUnavailable(say("It does not support the authorization code flow."))
-    if "S256" not in _words(told, "code_challenge_methods_supported", ("S256",)):
+    if "S256" not in _words(document, "code_challenge_methods_supported", ("S256",)):
         raise ProviderUnavailable(say("It does not support PKCE with S256."))
-    methods = _words(told, "token_endpoint_auth_methods_supported", ("client_secret_basic",))
+    methods = _words(document, "token_endpoint_auth_methods_supported", ("client_secret_basic",))
     return Metadata(
-        authorization_endpoint=_address(issuer, told, "authorization_endpoint"),
-        token_endpoint=_address(issuer, told, "token_endpoint"),
-        jwks_uri=_address(issuer, told, "jwks_uri"),
-        userinfo_endpoint=_optional(issuer, told, "userinfo_endpoint"),
-        end_session_endpoint=_optional(issuer, told, "end_session_endpoint"),
+        authorization_endpoint=_address(issuer, document, "authorization_endpoint"),
+        token_endpoint=_address(issuer, document, "token_endpoint"),
+        jwks_uri=_address(issuer, document, "jwks_uri"),
+        userinfo_endpoint=_optional(issuer, document, "userinfo_endpoint"),
+        end_session_endpoint=_optional(issuer, document, "end_session_endpoint"),
         algorithms=algorithms,
         takes_basic="client_secret_basic" in methods,
-        tells_issuer=told.get("authorization_response_iss_parameter_supported") is True,
+        tells_issuer=document.get("authorization_response_iss_parameter_supported") is True,
     )
 
 
-def _words(told: Mapping[str, Any], name: str, default: tuple[str, ...]) -> tuple[str, ...]:
-    value = told.get(name)
+def _words(document: Mapping[str, Any], name: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    value = document.get(name)
     return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else default
 
 
-def _optional(issuer: str, told: Mapping[str, Any], name: str) -> str | None:
-    return None if told.get(name) is None else _address(issuer, told, name)
+def _optional(issuer: str, document: Mapping[str, Any], name: str) -> str | None:
+    return None if document.get(name) is None else _address(issuer, document, name)
 
 
-def _address(issuer: str, told: Mapping[str, Any], name: str) -> str:
-    value = told.get(name)
+def _address(issuer: str, document: Mapping[str, Any], name: str) -> str:
+    value = document.get(name)
     plain = issuer.startswith("http://")  # on this machine
     if not isinstance(value, str) or not re.fullmatch(r"https?://[\x21-\x7e]{1,2000}", value) or not _has_host(value):
         raise ProviderUnavailable(say("Its {name} is not a web address.", name=name))

@@ -111,8 +111,8 @@ class Provider:
     async def identify(self, request: SignOnRequest, query: Mapping[str, str], now: float) -> Claims:
         """Return who came back with this query in the address; `now` is in seconds. Raises ProviderRefused, ProviderUnavailable."""
         metadata = await self.find_metadata()
-        told = query.get("iss")
-        if told != self.issuer and (told is not None or metadata.tells_issuer):  # RFC 9207: from another provider
+        issuer = query.get("iss")
+        if issuer != self.issuer and (issuer is not None or metadata.tells_issuer):  # RFC 9207: from another provider
             raise ProviderRefused(say("The answer came from another provider."))
         if error := query.get("error"):
             raise ProviderRefused(explain_refusal(error))
@@ -155,10 +155,10 @@ class Provider:
 
         Only the ID token states when and how they signed in.
         """
-        told = await self._fetch(address, {"authorization": f"Bearer {token}"})
-        if told.get("sub") != subject:
+        claims = await self._fetch(address, {"authorization": f"Bearer {token}"})
+        if claims.get("sub") != subject:
             raise ProviderRefused(say("Its user information is about another account."))
-        return {name: value for name, value in told.items() if name not in _SIGNED}
+        return {name: value for name, value in claims.items() if name not in _SIGNED}
 
     # --- fetching -------------------------------------------------------------------------------------------------
 
@@ -167,10 +167,10 @@ class Provider:
         return read_metadata(self.issuer, await self._fetch(address))
 
     async def _fetch_keys(self) -> Mapping[str, Any]:
-        told = await self._fetch((await self.find_metadata()).jwks_uri)
-        if not isinstance(told.get("keys"), list) or not told["keys"]:
+        key_set = await self._fetch((await self.find_metadata()).jwks_uri)
+        if not isinstance(key_set.get("keys"), list) or not key_set["keys"]:
             raise ProviderUnavailable(say("It lists no keys."))
-        return told
+        return key_set
 
     async def _fetch(self, address: str, headers: Mapping[str, str] | None = None) -> Mapping[str, Any]:
         tls, sent = await self._load(), {**HEADERS, **(headers or {})}
@@ -198,8 +198,8 @@ class Provider:
             try:
                 self._tls = await asyncio.to_thread(_load)
             except OSError as error:  # tried again with the next request, since the certificates may be about to be replaced
-                told = say("The certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read: {reason}.", reason=error)
-                raise ProviderUnavailable(told) from None
+                detail = say("The certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read: {reason}.", reason=error)
+                raise ProviderUnavailable(detail) from None
         return self._tls
 
 

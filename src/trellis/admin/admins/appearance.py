@@ -23,8 +23,8 @@ _THEMES: Final = (("", say("Same as system")), ("light", say("Light")), ("dark",
 def build_view_form(request: PageRequest) -> Form:
     """Build the form for one's time zone and theme, and for one's language if there are several."""
     me, browser = request.signed_in, request.read_cookie("zone")
-    told = browser if find_zone(browser) is not None else PLAIN_ZONE
-    zones: list[tuple[str, str]] = [("", say("Same as browser: {zone}", zone=told)), *((name, name) for name in list_zones())]
+    zone = browser if find_zone(browser) is not None else PLAIN_ZONE
+    zones: list[tuple[str, str]] = [("", say("Same as browser: {zone}", zone=zone)), *((name, name) for name in list_zones())]
     values: dict[str, Any] = {"zone": me.zone, "theme": me.theme, "language": me.language}
     labels = {"zone": say("Time zone"), "theme": say("Theme"), "language": say("Language")}
     choices: dict[str, Any] = {"zone": zones, "theme": _THEMES, "language": _list_languages(request)}
@@ -34,8 +34,8 @@ def build_view_form(request: PageRequest) -> Form:
 
 def _list_languages(request: PageRequest) -> list[tuple[str, str]]:
     offered = list_languages()
-    told = choose_language(request.read_cookie(LANGUAGE), accepted=request.http.headers.get("accept-language", ""))
-    return [("", say("Same as browser: {language}", language=offered[told])), *offered.items()]
+    language = choose_language(request.read_cookie(LANGUAGE), accepted=request.http.headers.get("accept-language", ""))
+    return [("", say("Same as browser: {language}", language=offered[language])), *offered.items()]
 
 
 async def save(request: PageRequest) -> Response:

@@ -157,7 +157,7 @@ async def plan_batch(
 def _build_plan(kind: NodeKind, items: Sequence[RecordItem], results: Sequence[Record], groups: GroupNames, seen: str) -> BatchPlan:
     rows: dict[Changes, list[tuple[str, str]]] = {}
     needed: list[RecordItem] = []
-    told: list[Any] = [seen]
+    parts: list[Any] = [seen]
     with_them = count = 0
     moved = iter(results[len(items) :])
     for item, own in zip(items, results, strict=False):
@@ -169,10 +169,10 @@ def _build_plan(kind: NodeKind, items: Sequence[RecordItem], results: Sequence[R
             continue
         with_them += others
         count += 1
-        told.append([node_version(item.record), item.operation, item.body, changes, [result.get(name) for name in _DELETED]])
+        parts.append([node_version(item.record), item.operation, item.body, changes, [result.get(name) for name in _DELETED]])
         path = str(item.record.get("path", item.record["name"]))
         rows.setdefault(changes, []).append((path, f"/{kind.name}/{item.record['id']}"))
-    version = compute_version(orjson.dumps(told, option=orjson.OPT_SORT_KEYS))
+    version = compute_version(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS))
     shown = tuple(PlannedRow(changes, tuple(nodes[:_LISTED]), len(nodes)) for changes, nodes in list(rows.items())[:_SHOWN])
     return BatchPlan(tuple(needed), shown, count, with_them, version, len(rows) - len(shown))
 
@@ -201,15 +201,15 @@ def _describe(kind: NodeKind, item: RecordItem, result: Record, groups: GroupNam
 def _describe_delete(_kind: NodeKind, _item: RecordItem, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
     below = int(result["deleted"]["count"]) - 1
     changed = int(result["changed"]["count"])
-    told = say("with {below:,} below it", below=below) if below else say("deleted")
+    extent = say("with {below:,} below it", below=below) if below else say("deleted")
     if changed:
-        told = say_many(
+        extent = say_many(
             changed,
             "{told}; removed from the permissions of {count:,} node",
             "{told}; removed from the permissions of {count:,} nodes",
-            told=told,
+            told=extent,
         )
-    return ((say("Delete"), told),), below
+    return ((say("Delete"), extent),), below
 
 
 def _describe_copy(_kind: NodeKind, _item: RecordItem, result: Record, _groups: GroupNames) -> tuple[Changes, int]:
@@ -259,8 +259,8 @@ def _tell(old: Any, new: Any, groups: GroupNames) -> str:
         return say("{new}; was: {old}", new=_name(new, groups), old=_name(old, groups))
     had, has = frozenset(old), frozenset(new)
     parts = (("+", [one for one in new if one not in had]), ("\N{MINUS SIGN}", [one for one in old if one not in has]))
-    told = join((join((sign, _name(who, groups))) for sign, who in parts if who), "  ")
-    return told if new else say("{told} (nobody is left)", told=told)
+    groups_changed = join((join((sign, _name(who, groups))) for sign, who in parts if who), "  ")
+    return groups_changed if new else say("{told} (nobody is left)", told=groups_changed)
 
 
 def _name(who: Any, groups: GroupNames) -> str:

@@ -61,10 +61,10 @@ async def move(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) 
     except Conflict as conflict:
         return await _show_conflict(kind, request, conflict.record)
     except Refused as refused:
-        told = _tell_person(refused)
+        refusal = _tell_person(refused)
         if request.wants_json or refused.status == 404:
-            raise told from None
-        return await show(kind, request, record, 400, told)
+            raise refusal from None
+        return await show(kind, request, record, 400, refusal)
     moved, is_moved = result.value, result.event is not None
     message = (
         say("{name} has moved.", name=isolate(moved["name"]))
@@ -83,9 +83,9 @@ def _tell_person(refused: Refused) -> Refused:
     if not refused.faults:
         return refused
     faults = [replace(fault, detail=adapt(fault.detail, partial(_leave_out, f"{fault.field}: "))) for fault in refused.faults]
-    told = refuse_faults(*faults)
-    told.more_faults = refused.more_faults
-    return told
+    refusal = refuse_faults(*faults)
+    refusal.more_faults = refused.more_faults
+    return refusal
 
 
 def _leave_out(name: str, detail: str, _find: Callable[[str], str]) -> str:

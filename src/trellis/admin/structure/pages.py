@@ -142,13 +142,13 @@ async def _apply(request: PageRequest, form: Form, raw: Mapping[str, Any], reaso
         return await _show_plan(request, form, {name: value for name, value in raw.items() if name != "plan"}, refused)
     if result.event is None:
         return request.redirect(_HERE, say("Nothing was changed: the community already matches the document."), "note")
-    told = _tell(result.value)
+    message = _tell(result.value)
     address = f"/events?changeSet={result.change_set}"
     if result.value.get("secrets"):
         return request.page(
-            "structure/keys.html", title=say("The new keys"), keys=result.value["secrets"], told=told, address=address
+            "structure/keys.html", title=say("The new keys"), keys=result.value["secrets"], told=message, address=address
         )
-    return request.redirect(address, told)
+    return request.redirect(address, message)
 
 
 def _parse_document(request: PageRequest, raw: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -194,10 +194,10 @@ async def _find_applied(request: PageRequest, outdated: Refused) -> int | None:
 
 
 def _tell_applied(request: PageRequest, name: str, outdated: Refused) -> str:
-    told = say("{name} was applied: the community matches the document.", name=isolate(name))
+    message = say("{name} was applied: the community matches the document.", name=isolate(name))
     if any(one["resource"] not in {kind.name for kind in request.kinds} for one in outdated.facts["changes"]):
-        return join((told, say("New keys were shown once and cannot be shown again: rotate those that you did not copy.")))
-    return told
+        return join((message, say("New keys were shown once and cannot be shown again: rotate those that you did not copy.")))
+    return message
 
 
 def _build_form(request: PageRequest, typed: Submitted | None = None) -> Form:

@@ -41,10 +41,10 @@ def look_at_settings(settings: Settings) -> Iterator[Finding]:
 def look_at_second_factors(settings: Settings) -> Iterator[Finding]:
     """Check whether the database alone is enough to make authenticator codes, if everybody needs a second factor."""
     if settings.require_second_factor and settings.second_factor_key is None:
-        told = "Everybody needs a second factor, but anybody with a copy of the database can make the codes of authenticator apps."
+        text = "Everybody needs a second factor, but anybody with a copy of the database can make the codes of authenticator apps."
         name = variable("second_factor_key")
         action = f"Set {name} to a long random text, and keep it: apps that are already set up have to be set up again."
-        yield doubtful("second factors", told, action)
+        yield doubtful("second factors", text, action)
 
 
 def look_at_files(settings: Settings) -> Iterator[Finding]:
@@ -58,18 +58,18 @@ def look_at_files(settings: Settings) -> Iterator[Finding]:
         path for path in (real, Path(f"{real}-wal")) if path.exists() and path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO)
     ]
     if any(path.stat().st_mode & stat.S_IROTH for path in open_files):
-        told = "Everybody on this machine can read the database, which contains the digests of keys and passwords."
-        yield doubtful("files", told, f"chmod 600 {' '.join(map(str, open_files))}")
+        text = "Everybody on this machine can read the database, which contains the digests of keys and passwords."
+        yield doubtful("files", text, f"chmod 600 {' '.join(map(str, open_files))}")
     else:
         yield good("files", f"Others on this machine cannot read {file}.")
     free = shutil.disk_usage(real.parent).free
-    told = f"{_size(free)} are free where the database is, which takes {_size(file.stat().st_size)}."
+    text = f"{_size(free)} are free where the database is, which takes {_size(file.stat().st_size)}."
     if free < LEAST_DISK:
-        yield wrong("disk", told, "Free some space: writes fail once the disk is full.")
+        yield wrong("disk", text, "Free some space: writes fail once the disk is full.")
     elif free < max(_LITTLE, file.stat().st_size):
-        yield doubtful("disk", told, "Free some space: a copy of the database, as for a backup or a restore, needs as much again.")
+        yield doubtful("disk", text, "Free some space: a copy of the database, as for a backup or a restore, needs as much again.")
     else:
-        yield good("disk", told)
+        yield good("disk", text)
 
 
 def _size(size: int) -> str:
@@ -85,17 +85,17 @@ def look_at_mail(settings: Settings) -> Iterator[Finding]:
     from trellis.mail import MailServer, NotSent  # noqa: PLC0415  # start-up time
 
     try:
-        told = MailServer(settings).check()
+        text = MailServer(settings).check()
     except NotSent as refused:
         yield wrong("mail", str(refused), "Fix that, or correct the settings; mail waits for two days.")
         return
     if settings.public_url is None:
         action = f"Set {variable('public_url')}: without it mail has no links, and invitations are not mailed."
-        yield doubtful("mail", told, action)
+        yield doubtful("mail", text, action)
     elif settings.smtp_tls == "off" and not is_local(settings.smtp_host):
-        yield doubtful("mail", told, f"Set {variable('smtp_tls')}: otherwise invitation links are sent unencrypted.")
+        yield doubtful("mail", text, f"Set {variable('smtp_tls')}: otherwise invitation links are sent unencrypted.")
     else:
-        yield good("mail", told)
+        yield good("mail", text)
 
 
 def look_at_descriptors(settings: Settings) -> Iterator[Finding]:

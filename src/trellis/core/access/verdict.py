@@ -46,24 +46,24 @@ def judge_key(tx: Transaction, key: Key, asked: Question) -> Verdict:
     """Judge whether a key may do what is asked."""
     if key.revoked_at and key.revoked_at <= asked.at:
         ended = _describe_end(key.revoked_at, key.revoked_because)
-        told = say("No: the key was revoked {when} Revoking cannot be undone; create a new key.", when=ended)
-        return Verdict("revoked", "INVALID_API_KEY", told)
+        detail = say("No: the key was revoked {when} Revoking cannot be undone; create a new key.", when=ended)
+        return Verdict("revoked", "INVALID_API_KEY", detail)
     if key.expires_at and key.expires_at <= asked.at:
-        told = say("No: the key expires on {day}. Set a later expiry, or create a new key.", day=_format_day(key.expires_at))
-        return Verdict("expires", "INVALID_API_KEY", told)
+        detail = say("No: the key expires on {day}. Set a later expiry, or create a new key.", day=_format_day(key.expires_at))
+        return Verdict("expires", "INVALID_API_KEY", detail)
     if key.paused_at and key.paused_at <= asked.at:
-        told = say(
+        detail = say(
             "No: the key was paused {when} Resume it to use it again.",
             when=_describe_end(key.paused_at, key.paused_because),
         )
-        return Verdict("paused", "INVALID_API_KEY", told)
+        return Verdict("paused", "INVALID_API_KEY", detail)
     if asked.address and key.addresses and not is_address_allowed(asked.address, key.addresses):
-        told = say(
+        detail = say(
             "No: {address} is not one of the key's addresses: {addresses}.",
             address=asked.address,
             addresses=", ".join(key.addresses),
         )
-        return Verdict("addresses", "IP_ADDRESS_NOT_ALLOWED", told)
+        return Verdict("addresses", "IP_ADDRESS_NOT_ALLOWED", detail)
     if asked.operation.name == HELLO.name:
         return _MAY
     return _judge_grant(tx, key, asked)
@@ -94,9 +94,9 @@ def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:
         if most is not None and find_uses(tx, key.id, counted, asked.at) >= most:
             what = say("run operations") if counted == WHOLE else say("run {name}", name=name)
             often = describe_per_day(most)
-            told = say("No: the key may {what} {often}, and has already done so.", what=what, often=often)
+            detail = say("No: the key may {what} {often}, and has already done so.", what=what, often=often)
             never = say("No: the key may never {what}: its limit is {often}.", what=what, often=often)
-            return Verdict("perDay", "GRANT_USED_UP", told if most else never)
+            return Verdict("perDay", "GRANT_USED_UP", detail if most else never)
     if (outside := _judge_node(tx, holder, asked)) is not None:
         return outside
     return verdict or _MAY  # a proposal is made only of a call that would not be refused

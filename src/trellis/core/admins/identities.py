@@ -134,10 +134,10 @@ def _read(context: Context, purpose: Purpose) -> tuple[Input, SignOnRequest]:
     if request is None or request.purpose is not purpose:
         raise Refused("SIGN_ON_REFUSED", say("You came back too late, or in another browser. Try again."))
     if request.asks_again and given.get("authTime", 0) < request.issued_at - _CLOCKS_DIFFER:
-        told = say("{name} did not ask you to sign in again.", name=isolate(policy.name))
+        problem = say("{name} did not ask you to sign in again.", name=isolate(policy.name))
         raise Refused(
             "SIGN_ON_REFUSED",
-            say("{told} Its operator has to make it accept prompt=login or max_age, and return auth_time.", told=told),
+            say("{told} Its operator has to make it accept prompt=login or max_age, and return auth_time.", told=problem),
         )
     return given, request
 
@@ -206,8 +206,8 @@ def _sign_on(context: Context) -> Outcome:
     _require_role(context.environment.sign_on, admin, given)
     factor, how = _take_factor(context, given, admin.id)
     _use(context, identity, request, given)
-    told = {**describe_client(context, factor), "provider": context.environment.sign_on.name}
-    return start_session(context, admin, told, how, identity.issuer)
+    sign_in = {**describe_client(context, factor), "provider": context.environment.sign_on.name}
+    return start_session(context, admin, sign_in, how, identity.issuer)
 
 
 def _confirm(context: Context) -> Outcome:
@@ -227,17 +227,17 @@ def _join(context: Context) -> Outcome:
     if identities.find(context.tx, given.get("issuer"), given.get("subject")) is not None:
         raise Refused("SIGN_ON_REFUSED", say("This account has just been linked to an administrator. Sign in again."))
     if not policy.joins:
-        told = say("Your account at {name} is not linked to an administrator here.", name=isolate(policy.name))
+        problem = say("Your account at {name} is not linked to an administrator here.", name=isolate(policy.name))
         raise Refused(
-            "SIGN_ON_REFUSED", say("{told} If you are an administrator here, sign in and link it under Your account.", told=told)
+            "SIGN_ON_REFUSED", say("{told} If you are an administrator here, sign in and link it under Your account.", told=problem)
         )
     role = _find_role(policy, given)
     given = require((NAME, LOGIN), given)
     if (given.get("login") or "") and administrators.find_by_login(context.tx, given.get("login")) is not None:
-        told = say("The login {login} already belongs to an administrator here.", login=isolate(given.get("login")))
+        problem = say("The login {login} already belongs to an administrator here.", login=isolate(given.get("login")))
         raise Refused(
             "SIGN_ON_REFUSED",
-            say("{told} If that is you, sign in with your password and link your account under Your account.", told=told),
+            say("{told} If that is you, sign in with your password and link your account under Your account.", told=problem),
         )
     name = tell_apart(context, given.get("name"), given.get("login"))
     values = {**given.values, **_role_input(role).values, "name": name, "password": NO_PASSWORD}
@@ -265,8 +265,8 @@ def _turn_away(context: Context) -> Outcome:
     policy = context.environment.sign_on
     is_in = not policy.roles or policy.find_role(given.get("groups", ())) is not None
     ended = 0 if is_in else sessions.end_all(context.tx, admin.id)
-    told = {"name": admin.name, "sessions": ended}
-    return Outcome(told, admin.id, after=told, happened=ended > 0)
+    record = {"name": admin.name, "sessions": ended}
+    return Outcome(record, admin.id, after=record, happened=ended > 0)
 
 
 def _read_either(context: Context) -> tuple[Input, SignOnRequest]:

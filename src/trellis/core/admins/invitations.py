@@ -139,13 +139,13 @@ def _with_link(context: Context, outcome: Outcome, admin: int) -> Outcome:
     """Make a link, and mail it or return an outcome with its secret, which only the caller sees."""
     token, until = make_link(context.tx, admin, context.now)
     mail.drop_invitation(context.tx, admin)
-    told: dict[str, Any] = {**outcome.result, "id": admin, "invitedUntil": until, "mailedTo": None}
+    record: dict[str, Any] = {**outcome.result, "id": admin, "invitedUntil": until, "mailedTo": None}
     email = _find_address(context, admin)
     if email is None:
-        return outcome._replace(result={**told, "link": token}, public=told)
+        return outcome._replace(result={**record, "link": token}, public=record)
     mail.insert(context.tx, "invitation", admin, context.now)
-    told["mailedTo"] = email
-    return outcome._replace(result=told)
+    record["mailedTo"] = email
+    return outcome._replace(result=record)
 
 
 def _find_address(context: Context, admin: int) -> str | None:

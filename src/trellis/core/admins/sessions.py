@@ -256,11 +256,11 @@ def _sign_in(context: Context) -> Outcome:
     return start_session(context, admin, describe_client(context, factor), _list_shown(factor, alone=alone))
 
 
-def start_session(context: Context, admin: Administrator, told: dict[str, str], how: str, issuer: str | None = None) -> Outcome:
-    """Start a session for an administrator who has just proved who they are. `told` describes the sign-in, for its event."""
+def start_session(context: Context, admin: Administrator, sign_in: dict[str, str], how: str, issuer: str | None = None) -> Outcome:
+    """Start a session for an administrator who has just proved who they are. `sign_in` describes the sign-in, for its event."""
     is_known = find_browser(context.tx, admin.login, context.input.get(BROWSER.name, ""), context.now)
-    after: dict[str, Any] = told if is_known else {**told, "newBrowser": True}
-    token = insert_session(context.tx, admin.id, told["address"], told["agent"], context.now, how, issuer)
+    after: dict[str, Any] = sign_in if is_known else {**sign_in, "newBrowser": True}
+    token = insert_session(context.tx, admin.id, sign_in["address"], sign_in["agent"], context.now, how, issuer)
     return Outcome({**after, "token": token}, admin.id, after=after, public=after)
 
 
@@ -293,8 +293,8 @@ def renew_session(context: Context, session: Session, how: str | None) -> str:
 
 def describe_client(context: Context, factor: str) -> dict[str, str]:
     """Describe a sign-in for its event: the address, the browser and, if there is one, the second factor."""
-    told = {name: context.input.get(name, "") for name in ("address", "agent")}
-    return {**told, "secondFactor": factor} if factor else told
+    sign_in = {name: context.input.get(name, "") for name in ("address", "agent")}
+    return {**sign_in, "secondFactor": factor} if factor else sign_in
 
 
 def _list_shown(factor: str, *, alone: bool) -> str:

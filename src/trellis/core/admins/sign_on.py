@@ -76,9 +76,9 @@ class Claims:
     @property
     def raw(self) -> dict[str, Any]:
         """The claims as input of an operation."""
-        told = {} if self.auth_time is None else {"authTime": self.auth_time}
+        time = {} if self.auth_time is None else {"authTime": self.auth_time}
         who = {"issuer": self.issuer, "subject": self.subject, "name": self.name, "login": self.login}
-        return {**who, "groups": list(self.groups), "providersFactor": self.has_factor, **told}
+        return {**who, "groups": list(self.groups), "providersFactor": self.has_factor, **time}
 
 
 def begin_sign_on(gate: Gate, purpose: Purpose, binding: str) -> SignOnRequest:
@@ -143,9 +143,9 @@ def unseal_claims(gate: Gate, binding: str, sealed: str) -> tuple[SignOnRequest,
     with gate.store.reading() as tx:
         if not hmac.compare_digest(sign(find_service_key(tx), "claims", binding, text), decode(signature)):
             return None
-        state, told = orjson.loads(decode(text))
+        state, claims = orjson.loads(decode(text))
         request = open_state(tx, gate.now(), binding, state)
-    return None if request is None else (request, Claims(**{**told, "groups": tuple(told["groups"])}))
+    return None if request is None else (request, Claims(**{**claims, "groups": tuple(claims["groups"])}))
 
 
 def can_anybody_sign_in(gate: Gate) -> bool:

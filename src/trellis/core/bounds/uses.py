@@ -75,26 +75,26 @@ def _count(tx: Transaction, actor: Holder, operation: str, now: str, times: int,
     if not uses.reserve(tx, actor.id, operation, now[:10], bound.per_day, times):
         midnight = datetime.fromisoformat(now[:10]) + timedelta(days=1)
         left = bound.per_day - find_uses(tx, actor.id, operation, now)
-        told = {"name": isolate(actor.name), "what": what, "often": describe_per_day(bound.per_day)}
+        limit = {"name": isolate(actor.name), "what": what, "often": describe_per_day(bound.per_day)}
         wait = midnight - datetime.fromisoformat(now).replace(tzinfo=None)
         raise Refused(
             "GRANT_USED_UP",
-            _describe_end(told, bound.per_day, times, left),
+            _describe_end(limit, bound.per_day, times, left),
             facts=({} if operation == WHOLE else {"operation": operation})
             | {"perDay": bound.per_day, "retryAfter": max(1, int(wait.total_seconds()) + 1)},
         )
 
 
-def _describe_end(told: Mapping[str, str], per_day: int, times: int, left: int) -> str:
-    """Return why a grant cannot be used `times` more today. `told` contains its key's name, what it allows, and how often."""
+def _describe_end(limit: Mapping[str, str], per_day: int, times: int, left: int) -> str:
+    """Return why a grant cannot be used `times` more today. `limit` contains its key's name, what it allows, and how often."""
     if per_day == 0:
-        return say("The key '{name}' may never {what}: its limit is {often}. {ask}", ask=ASK, **told)
+        return say("The key '{name}' may never {what}: its limit is {often}. {ask}", ask=ASK, **limit)
     if left > 0:
         return say(
             "The key '{name}' may {what} {often}. This needs {times:,}, and {left:,} are left today. The next day begins at "
             "midnight UTC.",
             times=times,
             left=left,
-            **told,
+            **limit,
         )
-    return say("The key '{name}' may {what} {often}, and has already done so today. The next day begins at midnight UTC.", **told)
+    return say("The key '{name}' may {what} {often}, and has already done so today. The next day begins at midnight UTC.", **limit)

@@ -152,14 +152,14 @@ def _limit_to_own(context: Context) -> dict[str, ActorName]:
     return {"actor": own if context.input.get("actor", own) in {own, ActorName(actor.type, None)} else _NOBODY}
 
 
-def _hide_unreadable(context: Context, told: dict[str, Any]) -> dict[str, Any]:
+def _hide_unreadable(context: Context, event: dict[str, Any]) -> dict[str, Any]:
     """Leave out of an event the records of other kinds that it touched and the caller may not read, if it sees only its own events.
 
     Who may see the events of everybody knows of these records anyway.
     """
     if not is_own_only(context.call.actor, context.call.operation):
-        return told
-    return told | {"touched": select_readable(context, told["touched"], told["resource"])}
+        return event
+    return event | {"touched": select_readable(context, event["touched"], event["resource"])}
 
 
 def _check_cursor(after: int, oldest: int, newest: int) -> None:

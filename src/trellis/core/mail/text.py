@@ -42,10 +42,10 @@ def _subject(environment: Environment, sentence: str) -> Sentence:
 
 def write_alarms(environment: Environment, alarms: Sequence[Alarm], events: dict[int, Event], *, more: bool) -> MailText:
     """Write a mail about alarms, the newest first. `more`: there are others that the mail does not list."""
-    told = [(alarm, events[alarm.event]) for alarm in alarms if alarm.event in events]
-    sentences = [adapt(tell_outside(alarm.name, event), lambda said, _: _one_line(said)) for alarm, event in told]
+    reported = [(alarm, events[alarm.event]) for alarm in alarms if alarm.event in events]
+    sentences = [adapt(tell_outside(alarm.name, event), lambda said, _: _one_line(said)) for alarm, event in reported]
     parts: list[str] = []
-    for sentence, (alarm, _) in zip(sentences, told, strict=True):
+    for sentence, (alarm, _) in zip(sentences, reported, strict=True):
         link = _link(environment, f"/events/{alarm.event}")
         parts.append(join(filter(None, (sentence, _when(alarm.at), link)), "\n"))
     if more:

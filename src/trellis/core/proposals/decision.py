@@ -198,11 +198,11 @@ def _find(context: Context, verb: Verb) -> Proposal:
 def _require_open(context: Context, proposal: Proposal) -> Proposal:
     state = find_state(proposal, context.now)
     if state != OPEN:
-        told = [say("Proposal {id} is no longer open.", id=proposal.id), name_state(state)]
+        sentences = [say("Proposal {id} is no longer open.", id=proposal.id), name_state(state)]
         if proposal.closed_by is not None:
             by = isolate(describe_actor(proposal.closed_by))
-            told.append(say("{name} closed it at {time}.", name=by, time=proposal.closed_at))
-        raise Refused("PROPOSAL_CLOSED", join(told), facts={"state": state})
+            sentences.append(say("{name} closed it at {time}.", name=by, time=proposal.closed_at))
+        raise Refused("PROPOSAL_CLOSED", join(sentences), facts={"state": state})
     return proposal
 
 

@@ -77,8 +77,8 @@ def _refuse(conflicts: Sequence[dict[str, Any]], hidden: int, count: int, purged
                 "{count:,} events have been purged and cannot be undone.",
             )
         )
-    told = join([*parts, say("Nothing was changed.")])
-    detail = advise(told, say("Send skipConflicts (--skip-conflicts) to undo the others."))
+    problem = join([*parts, say("Nothing was changed.")])
+    detail = advise(problem, say("Send skipConflicts (--skip-conflicts) to undo the others."))
     return Refused("RESTORE_CONFLICTS", detail, facts={"conflicts": list(conflicts[:SHOWN]), "purgedCount": purged})
 
 
@@ -112,12 +112,12 @@ class _Undoing:
             self._already |= find_undoing_events(self._context.tx, found)
             left += (seq for seq in found if seq not in self._already)
             if len(left) > MOST:
-                told = say(
+                problem = say(
                     "There are more than {most:,} events to undo, which is the most that can be undone at once. "
                     "Nothing was changed.",
                     most=MOST,
                 )
-                raise _refuse_size(told, left[MOST])
+                raise _refuse_size(problem, left[MOST])
             seqs += found
             before = found[-1]
         return seqs
@@ -191,12 +191,12 @@ class _Undoing:
         """Count events that are not creations of unchanged records. Raises Refused if there are too many."""
         self._others += len(those)
         if self._others > MOST_SINGLY:
-            told = say(
+            problem = say(
                 "At most {most:,} events, not counting creations of records that are unchanged, can be undone at once. "
                 "Nothing was changed.",
                 most=MOST_SINGLY,
             )
-            raise _refuse_size(told, those[MOST_SINGLY - self._others].seq)
+            raise _refuse_size(problem, those[MOST_SINGLY - self._others].seq)
 
     def _undo_singly(self, found: Iterable[Event]) -> None:
         for event in found:
@@ -260,6 +260,6 @@ def _has_brought_all_back(event: Event, undo: Event) -> bool:
     return all(now.get(name, value) == value for name, value in then.items() if name not in _PASSING)
 
 
-def _refuse_size(told: str, after: int) -> Refused:
+def _refuse_size(problem: str, after: int) -> Refused:
     advice = say("Send after={after} to undo the newest of them, and then the rest.", after=after)
-    return Refused("CHANGE_SET_TOO_LARGE", advise(told, advice), facts={"after": after})
+    return Refused("CHANGE_SET_TOO_LARGE", advise(problem, advice), facts={"after": after})

@@ -156,8 +156,8 @@ def _check_known(tx: Transaction, seq: int, event: Event | None, actor: Actor, n
 
 def _refuse_outside(tx: Transaction, event: Event, reach: Reach) -> None:
     """Refuse an event before or after which its record was out of reach: undoing it would show the record as it was there."""
-    (told,) = hide_outside(tx, (replace(event, touched=()),), {event.resource: reach.roots})
-    if (told.before, told.after) != (event.before, event.after):
+    (visible,) = hide_outside(tx, (replace(event, touched=()),), {event.resource: reach.roots})
+    if (visible.before, visible.after) != (event.before, event.after):
         raise reach.refuse(say("Before or after this event, the record was outside."))
 
 
@@ -207,8 +207,8 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
         return _hide_unreadable(kind, context, delete_made(kind, context, event))
     if event.before is None:
         text = _MADE if event.undoes is None else _MADE_AGAIN
-        told = say(text, seq=event.seq, singular=kind.singular, resource_id=event.resource_id)
-        raise Refused("NOT_RESTORABLE", advise(told, say("Or send deleteCreated (--delete-created).")))
+        detail = say(text, seq=event.seq, singular=kind.singular, resource_id=event.resource_id)
+        raise Refused("NOT_RESTORABLE", advise(detail, say("Or send deleteCreated (--delete-created).")))
     refuse_undone(context.tx, event.seq)
     then = _require_snapshots(context, event)
     if event.after is None:
@@ -218,8 +218,8 @@ def _restore(kind: NodeKind, context: Context) -> Outcome:
 
 def _hide_unreadable(kind: NodeKind, context: Context, outcome: Outcome) -> Outcome:
     """Leave the records of other kinds that the caller may not read out of what an undo says: those that name a group."""
-    told = {name: outcome.result[name] for name in ("changed", "left")}
-    shown = {name: {**one, "nodes": select_readable(context, one["nodes"], kind.name)} for name, one in told.items()}
+    records = {name: outcome.result[name] for name in ("changed", "left")}
+    shown = {name: {**one, "nodes": select_readable(context, one["nodes"], kind.name)} for name, one in records.items()}
     return outcome._replace(result=outcome.result | shown, plan=outcome.plan | shown)
 
 

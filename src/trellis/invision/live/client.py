@@ -118,15 +118,15 @@ class Client:
             return None
 
     def _judge(self, answer: Answer, read: Any, path: str, *, needed: bool) -> Any:
-        told = read if isinstance(read, dict) else {}
-        message = told.get("errorMessage")
+        content = read if isinstance(read, dict) else {}
+        message = content.get("errorMessage")
         if answer.status == 200 and read is not None and message is None:
             return read
-        refusal = _REFUSALS.get(str(message), _UNKNOWN) if told else _FOREIGN
+        refusal = _REFUSALS.get(str(message), _UNKNOWN) if content else _FOREIGN
         if answer.status == 404 or str(message) in _MISSING or (refusal.is_about_path and not needed):
             return None
-        pair = f" ({quote(message)}, {quote(told.get('errorCode'))})" if message else ""
-        says = "" if told else _quote_page(answer.body)
+        pair = f" ({quote(message)}, {quote(content.get('errorCode'))})" if message else ""
+        says = "" if content else _quote_page(answer.body)
         if answer.status in {401, 403} or (answer.status == 200 and message):  # some web servers replace the status
             raise ReadingFailed(
                 f"{path} was refused with {answer.status}{pair}.{says} {refusal.advice} No further requests were sent."

@@ -104,8 +104,8 @@ def _change(fields: dict[str, Field], first: Operation, record: str, operations:
 
 
 def _all_of(above: str, fields: dict[str, Field], members: dict[str, Schema]) -> Schema:
-    told = {name: schema | {"description": described(fields[name])} for name, schema in members.items()}
-    return {"allOf": [ref(above), {"type": "object", "required": list(told), "properties": told}]}
+    properties = {name: schema | {"description": described(fields[name])} for name, schema in members.items()}
+    return {"allOf": [ref(above), {"type": "object", "required": list(properties), "properties": properties}]}
 
 
 def _event_and_message(fields: dict[str, Field], name: str, types: Iterable[str], *, is_sent: bool) -> dict[str, Schema]:
@@ -119,8 +119,8 @@ def _event_and_message(fields: dict[str, Field], name: str, types: Iterable[str]
 
 def _message(kind: Schema, data: Schema) -> Schema:
     at = {"type": "string", "format": "date-time", "description": "When it happened."}
-    told = {"type": kind | {"description": "The type of the event."}, "timestamp": at, "data": data}
-    return {"type": "object", "required": list(told), "properties": told}
+    properties = {"type": kind | {"description": "The type of the event."}, "timestamp": at, "data": data}
+    return {"type": "object", "required": list(properties), "properties": properties}
 
 
 _TRACE: Final = "The trace of the request that has caused the event, as W3C Trace Context names it, if it belongs to one."

@@ -40,9 +40,9 @@ def responses(route: Route, base_url: str, shared: Json) -> Json:
     """Return every response of a route by status. Those that are the same as one of `shared_responses` refer to it."""
     found = _successes(route)
     for status, refusals in _by_status(refusals_of(route.operation)):
-        told = _refusal(status, refusals, base_url)
+        response = _refusal(status, refusals, base_url)
         name = _name(status)
-        found[str(status)] = {"$ref": f"#/components/responses/{name}"} if told == shared.get(name) else told
+        found[str(status)] = {"$ref": f"#/components/responses/{name}"} if response == shared.get(name) else response
     return found
 
 

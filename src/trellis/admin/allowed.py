@@ -37,7 +37,8 @@ _OUTER: Final = re.compile(rf'<(input|select|textarea)(?=[^<>]*\sform="){_ATTRIB
 _CONTROLS: Final = frozenset(
     ("input", "select", "textarea", "button")
 )  # each is disabled: a disabled fieldset would do for browsers, but not for axe
-_PLAIN: Final = frozenset(("data-row", "data-part", "data-time", "data-ago"))  # they may stay: scripts add no controls for them
+# Those that may stay: scripts add no controls for them.
+_PLAIN: Final = frozenset(("data-row", "data-part", "data-time", "data-ago", "data-due"))
 _PATH: Final = re.compile(rf'"({PREFIX}[^"<>?#\s]*)')  # templates put every address in double quotes
 _NUMBER: Final = re.compile(r"(?<=/)[0-9]+(?=[/\n]|$)")
 _MOST_SHAPES: Final = 2000  # of paths, whose pages are kept in memory

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from tests.fixture_types import Clock, Run
 from tests.service_process import Service
 from tests.wait import wait_until
 from tests.webhook_receiver import Receiver, respond_with
+from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 
@@ -138,6 +140,20 @@ def test_the_id_of_a_message_stands_in_its_row(page: Page, gate: Gate, run: Run)
         assert row
         assert told
         assert row["y"] <= told["y"] <= told["y"] + told["height"] <= row["y"] + row["height"]
+
+
+def test_an_attempt_whose_time_has_come_is_not_in_the_past(page: Page, gate: Gate, run: Run) -> None:
+    run("webhooks.create", url="http://127.0.0.1:9999/hook", events=["forum.*"])
+    insert_delivery(gate, {"status": 503}, state="waiting", due_at=format_timestamp(datetime.now(UTC) + timedelta(minutes=30)))
+    page.clock.install()
+    page.goto("/admin/deliveries")
+    expect(page.get_by_text("Next in 30 minutes")).to_be_visible()
+    page.clock.fast_forward("31:00")
+    expect(page.locator("td.why .because")).to_have_text("")
+    page.goto("/admin/deliveries/1")
+    expect(page.get_by_text("as soon as possible")).not_to_be_visible()
+    page.clock.fast_forward("31:00")
+    expect(page.get_by_text("as soon as possible")).to_be_visible()
 
 
 _PAGES = (  # that tests/admin/test_every_page_browser.py does not open, or not in such a state

@@ -29,8 +29,10 @@ export function age(seconds) {
 function goOn() {
   if (document.hidden) return;
   for (const time of document.querySelectorAll("time[data-ago]")) {
-    const text = age((Date.now() + ahead - Date.parse(time.dateTime)) / 1000);
-    if (time.textContent !== text) time.textContent = text;
+    const seconds = (Date.now() + ahead - Date.parse(time.dateTime)) / 1000;
+    const awaited = time.closest("[data-due]"); // what is shown in its place once the time has come
+    if (awaited && seconds >= 0) awaited.textContent = awaited.dataset.due;
+    else if (time.textContent !== age(seconds)) time.textContent = age(seconds);
   }
 }
 

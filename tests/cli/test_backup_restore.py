@@ -184,6 +184,18 @@ def test_nothing_is_restored_while_a_service_runs(live: Trellis) -> None:
     assert has_forum(live, "Later")
 
 
+def test_nothing_else_uses_the_database_during_a_restore_and_says_why(live: Trellis) -> None:
+    settings = Settings.load({"TRELLIS_DATABASE_URL": f"sqlite:///{LIVE}"}, None)
+    with restore.prepare_restore(settings, LIVE, Path("copy.db")):
+        result = live("run", "forums.list")
+
+    assert result.exit_code == 1
+    assert result.stderr == (
+        "The database live.db is in use by another process, and that one keeps others out: a `trellis backup restore`, or a "
+        "process whose SQLite cannot share a database. Try again once it has ended.\n"
+    )
+
+
 def test_a_damaged_copy_is_refused_and_nothing_is_changed(live: Trellis) -> None:
     damage(Path("copy.db"))
     before = names() | {"live.db-lock"}

@@ -14,6 +14,10 @@ from typing import Final
 from trellis.store.sqlite import describe_wal_reset_bug
 
 _SUFFIX: Final = "-lock"
+_KEEPS_OUT: Final = (
+    "that one keeps others out: a `trellis backup restore`, or a process whose SQLite cannot share a database. Try again once it "
+    "has ended."
+)
 
 
 class DatabaseInUse(Exception):
@@ -41,8 +45,10 @@ class FileLock:
                     descriptor = _open_lock(self._database)
                 except OSError:  # no file can be created in the folder: SQLite cannot use a database there either, and reports why
                     return
-                bug = describe_wal_reset_bug()
-                self._lock(descriptor, fcntl.LOCK_EX if bug else fcntl.LOCK_SH, f"only one process may use it: {bug}")
+                if bug := describe_wal_reset_bug():
+                    self._lock(descriptor, fcntl.LOCK_EX, f"only one process may use it: {bug}")
+                else:
+                    self._lock(descriptor, fcntl.LOCK_SH, _KEEPS_OUT)
 
     def take(self) -> None:
         """Lock all other processes out of the database. Raises DatabaseInUse, or OSError if the lock file cannot be opened."""

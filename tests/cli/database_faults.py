@@ -104,8 +104,8 @@ FAULTS = (
     ),
     Fault(
         "a counter that counts too many",
-        "UPDATE counters SET total = 12 WHERE name = 'forums'",
-        "forums", None, "counter", "the stored count is 12, but there are 7",
+        "UPDATE counters SET total = 12000 WHERE name = 'forums'",
+        "forums", None, "counter", "the stored count is 12,000, but there are 7",
     ),
     Fault(
         "a counter that would give an id again",

@@ -260,7 +260,7 @@ def _check_order(context: Context, kind: NodeKind) -> Iterator[ProblemGroup]:
     for parent, count in siblings.check(context.tx, kind.name):
         where = say("at the top level") if parent is None else say("under {parent}", parent=parent)
         detail = say(
-            "the {count} {kinds} {where} are not numbered from 0 to {last}",
+            "the {count:,} {kinds} {where} are not numbered from 0 to {last:,}",
             count=count,
             kinds=kind.plural,
             where=where,
@@ -290,7 +290,7 @@ def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]], with
     for name in (name for name in (*sorted(known), *highest) if name not in without):
         last, total = counters.get(name, (0, 0))
         count, most = (total, highest[name](context.tx)) if name in highest else sizes.get(name, (0, 0))
-        wrong = [say("the stored count is {total}, but there are {count}", total=total, count=count)] if total != count else []
+        wrong = [say("the stored count is {total:,}, but there are {count:,}", total=total, count=count)] if total != count else []
         wrong += [say("the last id assigned is {last}, but there is a {most}", last=last, most=most)] if last < most else []
         if wrong:
             told = say("{first} and {last}", first=wrong[0], last=wrong[1]) if len(wrong) > 1 else join(wrong)

@@ -182,14 +182,14 @@ def _touched_records(kind: NodeKind, ids: list[int], how: str) -> list[dict[str,
 
 
 def _has_children(kind: NodeKind, node: Node, direct: int, below: int) -> Refused:
-    all_below = say(" ({below} descendants in all)", below=below) if below != direct else ""
+    all_below = say(" ({below:,} descendants in all)", below=below) if below != direct else ""
     return Refused(
         "HAS_CHILDREN",
         say_many(
             direct,
             "'{name}' has {count} child{all_below}. Send deleteChildrenOrMove=-1 to delete them too, or "
             "deleteChildrenOrMove=ID to move them under another {singular}.",
-            "'{name}' has {count} children{all_below}. Send deleteChildrenOrMove=-1 to delete them too, or "
+            "'{name}' has {count:,} children{all_below}. Send deleteChildrenOrMove=-1 to delete them too, or "
             "deleteChildrenOrMove=ID to move them under another {singular}.",
             name=isolate(node.name),
             all_below=all_below,

@@ -208,6 +208,15 @@ def test_a_damaged_copy_is_refused_and_nothing_is_changed(live: Trellis) -> None
     assert has_forum(live, "Later")
 
 
+def test_a_copy_that_was_cut_off_is_refused_and_nothing_is_changed(live: Trellis) -> None:
+    os.truncate("copy.db", Path("copy.db").stat().st_size // 2)
+
+    result = live("backup", "restore", "copy.db")
+
+    assert result.stderr == "copy.db is damaged. Restore another copy. Nothing was changed.\n"
+    assert has_forum(live, "Later")
+
+
 @pytest.mark.parametrize("content", [b"", b"Dear diary, " * 100])
 def test_what_is_no_database_of_trellis_is_refused(live: Trellis, content: bytes) -> None:
     Path("other.db").write_bytes(content)

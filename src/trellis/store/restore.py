@@ -88,7 +88,12 @@ def prepare_restore(
     lock.take()
     try:
         remove_database(file)  # left over from a restore that was killed
-        backup(copy, file, progress)
+        try:
+            backup(copy, file, progress)
+        except sqlite.Error as error:
+            if (meaning := sqlite.explain(error, copy)) is None or not sqlite.is_about_content(error):
+                raise
+            raise NotRestorable(f"{meaning.told.replace('The database', str(copy), 1)} Restore another copy.") from error
         own = replace(settings, database_url=f"sqlite:///{file}")
         at = find_condition(own)
         if at is Condition.NEWER:

@@ -207,6 +207,8 @@ _CLOSED: Final = say("The database cannot be opened.")
 _LOCKED: Final = Meaning(
     say("The database is locked by another program for longer than TRELLIS_BUSY_TIMEOUT."), "Try again.", is_fault=False
 )
+_DAMAGED: Final = 11
+_NO_DATABASE: Final = 26
 _OR_READ_ONLY: Final = "and whether the file system has become read-only"
 _MEANINGS: Final[Mapping[int, Meaning]] = {
     3: Meaning(_CLOSED, f"Check who may read and write it, {_OR_READ_ONLY}."),
@@ -214,10 +216,10 @@ _MEANINGS: Final[Mapping[int, Meaning]] = {
     6: _LOCKED,
     8: Meaning(say("The database cannot be written to."), f"Check who may write to the file and its folder, {_OR_READ_ONLY}."),
     10: Meaning(say("The database cannot be read or written: the disk reports an error."), "Check the system log."),
-    11: Meaning(say("The database is damaged."), "Restore a backup."),
+    _DAMAGED: Meaning(say("The database is damaged."), "Restore a backup."),
     13: _DISK_FULL,
     14: Meaning(_CLOSED, f"Check that its folder exists, who may read and write it, {_OR_READ_ONLY}."),
-    26: Meaning(say("The database is not a SQLite database."), ""),
+    _NO_DATABASE: Meaning(say("The database is not a SQLite database."), ""),
 }
 _NO_MEMORY: Final = 7
 _IO_ERROR: Final = 10
@@ -237,6 +239,11 @@ def explain(error: BaseException, file: Path | None) -> Meaning | None:
 def is_about_room(error: BaseException, file: Path) -> bool:
     """Return whether an error means that the disk of a file is full."""
     return explain(error, file) is _DISK_FULL
+
+
+def is_about_content(error: BaseException) -> bool:
+    """Return whether an error means that a file is damaged, or that it is not a database."""
+    return result_code(error) in {_DAMAGED, _NO_DATABASE}
 
 
 def is_about_writing(error: BaseException) -> bool:

@@ -177,8 +177,7 @@ def test_a_message_is_not_sent_again_because_the_next_one_was_called_off_on_a_fu
         running = asyncio.create_task(worker.run())
         try:
             await wait_in_loop_until(lambda: len(receiver.received) == 2)
-            (sending,) = worker._tasks.values()
-            await wait_in_loop_until(sending.cancelling)
+            await wait_in_loop_until(lambda: worker._lost)
             is_full = False
             go_on.set()
             await wait_in_loop_until(lambda: {one["state"] for one in deliveries(run)} == {"delivered"})

@@ -55,6 +55,7 @@ class DeliveryWorker:
         self._id = name_worker(gate.environment.outgoing.instance)
         self._resources = frozenset(one.resource for one in gate.catalogue.values() if one.sends_events)
         self._tasks: dict[int, asyncio.Task[None]] = {}
+        self._lost: set[int] = set()  # those of them whose leases were lost: they send nothing, but write what they have sent
         self._heartbeats: dict[int, tuple[tuple[str, int], float]] = {}
         self._stopping = False
         self._wake = asyncio.Event()
@@ -182,6 +183,7 @@ class DeliveryWorker:
 
     def _finish(self, webhook: int) -> None:
         self._tasks.pop(webhook, None)
+        self._lost.discard(webhook)
         self._wake.set()
 
     async def _deliver(self, webhook: Webhook, left: tuple[str, int] | None) -> None:
@@ -215,14 +217,15 @@ class DeliveryWorker:
                 self._heartbeat_at = at
             except Exception as error:  # noqa: BLE001  # whatever the error, others take over without a heartbeat
                 log.warning("The lease on webhooks could not be renewed: %s", str(error) or type(error).__name__)
-        if (lost := self._sending()) and self._clock() - self._heartbeat_at >= self._lease - self._heartbeat_every / 4:
+        if (sending := self._sending()) and self._clock() - self._heartbeat_at >= self._lease - self._heartbeat_every / 4:
             log.warning("The lease on webhooks was lost; messages in progress are cancelled.")
-            for task in lost:
-                task.cancel()
+            self._lost |= sending
+            for webhook in sending:
+                self._tasks[webhook].cancel()
 
-    def _sending(self) -> list[asyncio.Task[None]]:
-        """Return the tasks that may send messages; others have lost their leases, and write which messages they have sent."""
-        return [task for task in self._tasks.values() if not task.cancelling()]
+    def _sending(self) -> set[int]:
+        """Return the webhooks to which messages may be sent."""
+        return self._tasks.keys() - self._lost  # `Task.cancelling` does not tell: libraries cancel tasks for their own ends, too
 
     async def _write(self, work: Callable[[Transaction], Any]) -> Any:
         return await asyncio.wrap_future(self._gate.store.write(work, quiet=True))

@@ -60,7 +60,7 @@ def _row(table: sa.Table) -> dict[str, Any]:
     """Return a row for a table that has none."""
     actor = {"type": "terminal", "name": "terminal"}
     of: tuple[tuple[Any, Any], ...] = ((sa.Boolean, True), (sa.Integer, 1), (type(JSON), actor), (sa.Text, "x"))
-    return {column.name: next(value for kind, value in of if isinstance(column.type, kind)) for column in table.columns}
+    return {column.key: next(value for kind, value in of if isinstance(column.type, kind)) for column in table.columns}
 
 
 def _values(column: sa.Column[Any], tx: Transaction) -> Iterator[str]:

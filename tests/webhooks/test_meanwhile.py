@@ -1,6 +1,8 @@
 """What happens while a message is on its way: somebody changes something, or the outcome cannot be written."""
 
 import asyncio
+import gc
+import logging
 import threading
 from concurrent.futures import Future
 from typing import Any
@@ -149,6 +151,38 @@ def test_a_message_is_not_sent_again_and_again_while_its_outcome_cannot_be_writt
 
     asyncio.run(scene())
     assert len(receiver.received) == 1, "although no lease can be renewed on a full disk"
+
+
+def test_a_worker_ends_quietly_while_the_disk_is_full(
+    gate: Gate,
+    run: Run,
+    receiver: Receiver,
+    hook: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    run("forums.create", name="News")
+    write = gate.store.write
+
+    def refusing(work: Any, *, quiet: bool = False) -> Future[Any]:
+        if not receiver.received:
+            return write(work, quiet=quiet)
+        future: Future[Any] = Future()
+        future.set_exception(Refused("BUSY", "The disk is full."))
+        return future
+
+    monkeypatch.setattr(type(gate.store), "write", staticmethod(refusing))
+
+    async def scene() -> None:
+        worker = DeliveryWorker(gate, lease=0.5)
+        running = asyncio.create_task(worker.run())
+        await wait_in_loop_until(lambda: worker._lost)
+        worker.stop()
+        await running
+
+    asyncio.run(scene())
+    gc.collect()
+    assert [one.message for one in caplog.records if one.levelno >= logging.ERROR] == []
 
 
 def test_a_message_is_not_sent_again_because_the_next_one_was_called_off_on_a_full_disk(

@@ -102,6 +102,7 @@ class EndpointDelivery:
         withdraw the write, and ends it at once only if the worker is stopping, not if it has lost its leases.
         """
         recording, is_cancelled = asyncio.create_task(self._keep_recording(results)), False
+        recording.add_done_callback(lambda task: task.cancelled() or task.exception())  # after cancelling, nobody asks for it
         while not recording.done():
             try:
                 await asyncio.wait([recording])

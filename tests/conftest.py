@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Container, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain, count, groupby, islice
@@ -87,8 +87,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Offer the whole suite, which `make test` runs; without it the tests marked slow are skipped."""
-    parser.addoption(_THOROUGH, action="store_true", help="run the tests marked slow too, and try more examples")
+    """Offer the whole suite, which `make test` runs; without it slow tests are skipped, and each runs on one engine."""
+    parser.addoption(_THOROUGH, action="store_true", help="run slow tests too, all of them on both engines, and try more examples")
     parser.addoption(_COMPILE, action="store_true", help="run no tests, but compile them, once for all processes of the next run")
 
 
@@ -106,13 +106,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     So does what starts the service, and waits for it more than it does something.
 
-    A test in a browser that could run on both engines runs on one of them, half of them on each: what a page does with an engine
-    is tested without a browser on both. TRELLIS_TEST_BROWSER=both runs them on both.
+    A test that could run on both engines runs on one of them, half of the tests on each, unless all are asked for. A test in a
+    browser does so even then: what a page does with an engine is tested without a browser on both. TRELLIS_TEST_BROWSER=both runs
+    those on both.
     """
-    if os.environ.get("TRELLIS_TEST_BROWSER") != "both":
-        _spread_over_engines(config, items)
+    thorough = config.getoption(_THOROUGH)
+    in_both_browsers = os.environ.get("TRELLIS_TEST_BROWSER") == "both"
+    _spread_over_engines(
+        config, items, lambda item: not in_both_browsers if item.get_closest_marker("browser") is not None else not thorough
+    )
     slow = {item for item in items if item.get_closest_marker("slow") is not None}
-    if config.getoption(_THOROUGH):
+    if thorough:
         first = slow.union(item for item in items if "serve" in getattr(item, "fixturenames", ()))
         items[:] = _begin_with(first, items, getattr(config, "workerinput", {"workercount": 1})["workercount"])
         return
@@ -136,13 +140,13 @@ def _begin_with(first: Container[pytest.Item], items: Sequence[pytest.Item], pro
     yield from others
 
 
-def _spread_over_engines(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave one engine to each test in a browser that has both."""
+def _spread_over_engines(config: pytest.Config, items: list[pytest.Item], on_one: Callable[[pytest.Item], bool]) -> None:
+    """Leave one of its engines to each test that is to run on one; of a test that was asked for on one, that one."""
     engines: dict[str, set[str]] = {}
     of: dict[pytest.Item, tuple[str, str]] = {}
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {})
-        if "engine" in given and item.get_closest_marker("browser") is not None:
+        if "engine" in given and on_one(item):
             of[item] = item.nodeid.replace(str(given["engine"]), ""), str(given["engine"])
             engines.setdefault(of[item][0], set()).add(of[item][1])
     left_out = {

@@ -91,6 +91,21 @@ def test_back_leads_to_a_form_that_was_refused_and_not_to_an_error_of_the_browse
     assert run("forums.list")["totalResults"] == (1 if leave == "by saving" else 0)
 
 
+def test_after_the_back_button_a_form_that_created_something_leads_to_that(page: Page, run: Run) -> None:
+    page.goto("/admin/forums/new")
+    for before in ("the button", "back", "the menu"):
+        if before == "back":
+            page.go_back()
+            expect(page.get_by_label("Name", exact=True)).to_have_value("Garden")
+        elif before == "the menu":
+            page.get_by_role("link", name="New forum").first.click()
+            page.get_by_role("heading", name="New forum").wait_for()
+        page.get_by_label("Name", exact=True).fill("Garden")
+        page.get_by_role("button", name="Create the forum").last.click()
+        page.get_by_text("Garden was created.").wait_for()
+        assert run("forums.list")["totalResults"] == (2 if before == "the menu" else 1)
+
+
 def test_after_the_back_button_the_form_shows_what_it_sends(
     chrome: Browser, let_in: LetIn, community: Community, service: Service, run: Run
 ) -> None:

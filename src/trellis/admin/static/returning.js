@@ -13,9 +13,22 @@ export function replaceAnswer({ returns } = document.body.dataset) {
   }
 }
 
+// A form that creates something (data-creates) comes back with what was typed, but with a new token, with which it would create a
+// second one. So the entry in the history keeps the token that was sent. A link to the form leads to a new entry.
+const tokenOf = (form) => form?.querySelector("[name=_submission]");
+
+function restoreToken() {
+  const token = tokenOf(document.querySelector("form[data-creates]"));
+  const [{ type }] = performance.getEntriesByType("navigation");
+  if (token && type === "back_forward" && history.state?.submission) token.value = history.state.submission;
+}
+
 export function returning() {
+  restoreToken();
   document.addEventListener("submit", ({ defaultPrevented, target }) => {
-    if (!defaultPrevented) replaceAnswer("returns" in target.dataset ? target.dataset : undefined);
+    if (defaultPrevented) return;
+    replaceAnswer("returns" in target.dataset ? target.dataset : undefined);
+    if ("creates" in target.dataset) history.replaceState({ ...history.state, submission: tokenOf(target).value }, "");
   });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href]:not([target], [download])");

@@ -212,7 +212,7 @@ def test_what_is_not_there_is_said_in_the_layout(admin: Visitor, path: str, stat
 
 
 def test_a_wrong_method_is_405(admin: Visitor) -> None:
-    assert admin.get("/sign-out").status_code == 405
+    assert admin.get("/account/zone").status_code == 405
 
 
 def test_a_script_is_answered_in_json(admin: Visitor, visitor: MakeVisitor, mira: int) -> None:

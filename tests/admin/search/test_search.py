@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
+from tests.admin.html_forms import find_form
 from tests.community import Community
 from tests.fixture_types import MakeKey, Run
 
@@ -47,6 +48,28 @@ def test_records_pages_and_actions_are_found_by_what_is_typed(admin: Visitor, co
     for path in [path for _, path in _hits(admin.get("/search")) + _hits(admin.get("/search?text=change+calendar"))]:
         assert admin.get(path).status_code in {200, 303}, path
     assert "Nothing found with this name" in page_text(admin.get("/search?text=xyzzy"))
+
+
+@pytest.mark.parametrize(
+    ("language", "typed", "found"),
+    [
+        ("en", "invite", ("Invite administrator", "/administrators/new")),
+        ("en", "new+administrator", ("Invite administrator", "/administrators/new")),
+        ("en", "sign+out", ("Sign out", "/sign-out")),
+        ("en", "account", ("My account", "/account")),
+        ("de", "administrator+einladen", ("Administrator einladen", "/administrators/new")),
+        ("de", "abmelden", ("Abmelden", "/sign-out")),
+    ],
+)
+def test_what_is_done_with_accounts_is_found(admin: Visitor, language: str, typed: str, found: tuple[str, str]) -> None:
+    admin.client.headers["accept-language"] = language
+    assert found in _hits(admin.get(f"/search?text={typed}"))
+    assert admin.get(found[1]).status_code == 200
+
+
+def test_the_page_to_sign_out_signs_out(admin: Visitor) -> None:
+    assert admin.post("/sign-out", find_form(admin.get("/sign-out"), "/sign-out").filled()).status_code == 303
+    assert admin.get("/sign-out").headers["location"] == "/admin/sign-in"
 
 
 def test_what_is_new_may_be_created_too_and_has_its_endings_in_german(admin: Visitor, community: Community) -> None:

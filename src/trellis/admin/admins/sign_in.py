@@ -24,6 +24,7 @@ from trellis.sentences import mark, say
 
 SIGNED_OUT: Final = "/signed-out"
 _FORM: Final = "sign_in.html"
+_SIGN_OUT: Final = "/sign-out"
 _SECOND_STEP: Final = "second_step.html"
 _WRONG: Final = say("Login or password is incorrect. Check both and try again.")
 _WRONG_CODE: Final = say("Login, password or code is incorrect, or the code was already used. Try again, or start over.")
@@ -174,6 +175,13 @@ async def recognise_browser(request: PageRequest, *logins: str) -> None:
     request.cookies.append(("browser", browser, _BROWSER_KNOWN_FOR))
 
 
+async def ask_to_sign_out(request: PageRequest) -> Response:
+    """Show the button alone: an address that ends a session could be opened by a page of another site."""
+    if request.me is None:
+        return request.redirect(SIGN_IN)
+    return request.page("ask_to_sign_out.html", title=say("Sign out"))
+
+
 async def sign_out(request: PageRequest) -> Response:
     """End this session."""
     then = SIGN_IN
@@ -197,5 +205,6 @@ PAGES: Final = (
     Page("POST", f"{SIGN_IN}/code", take_second_factor, open=True),
     Page("POST", f"{SIGN_IN}/passkey", sign_in_with_passkey, open=True),
     Page("GET", f"{SIGN_IN}/passkey/options", passkey_options, open=True, background=True),
-    Page("POST", "/sign-out", sign_out, open=True),
+    Page("GET", _SIGN_OUT, ask_to_sign_out, open=True),
+    Page("POST", _SIGN_OUT, sign_out, open=True),
 )

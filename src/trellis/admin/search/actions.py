@@ -136,7 +136,7 @@ def _is_in(*states: str) -> Callable[[Mapping[str, Any]], bool]:
     return lambda key: key["state"] in states
 
 
-_ON_PROGRAMS: Final = (
+_OTHERS: Final = (
     Command(say("new key"), "/keys/new", also=say("create key")),
     *(Command(say("new key {recipe}", recipe=recipe.words), f"/keys/new?recipe={name}") for name, recipe in RECIPES.items()),
     Command(say("copy key"), "/keys/new?copy={id}", "keys", say("key")),
@@ -152,9 +152,12 @@ _ON_PROGRAMS: Final = (
     Command(say("delete webhook"), "/webhooks/{id}/delete", "webhooks", say("webhook")),
     Command(say("undo event"), "/events/{id}/undo", "events"),
     Command(say("check the database"), "/check"),
+    Command(say("invite administrator"), "/administrators/new", also=say("new administrator")),
+    Command(say("my account"), "/account", optional=say("my")),
+    Command(say("sign out"), "/sign-out"),
 )
 
 
 def build_actions(catalogue: Catalogue, kinds: Iterable[NodeKind]) -> tuple[Command, ...]:
     """Return all actions."""
-    return (*_on_nodes(catalogue, kinds), *_ON_PROGRAMS)
+    return (*_on_nodes(catalogue, kinds), *_OTHERS)

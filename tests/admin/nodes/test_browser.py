@@ -68,6 +68,22 @@ def test_a_forum_is_dragged_before_after_and_into_another(page: Page, community:
     assert _tree(page) == ["Staff", "Help", "Wiki", "News", "Releases", "Interviews"]
 
 
+def test_ticked_forums_are_dragged_together(page: Page, community: Community, run: Run) -> None:
+    page.goto("/admin/forums?open=" + str(community.news))
+    for name in ("News", "Releases", "Wiki", "Staff"):  # Releases goes along with News
+        page.get_by_label(f"Choose {name}", exact=True).check()
+    _drag(page, "Wiki", "Help", 0.5)
+    expect(page.locator("[data-message]")).to_contain_text("“News” and 2 more are under “Help”, alone now.")
+    assert (_order(run), _order(run, community.help)) == (["Help"], ["News", "Wiki", "Staff"])
+    assert _order(run, community.news) == ["Releases", "Interviews"]
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator("[data-message]")).to_contain_text("They are back where they were.")
+    assert _order(run) == ["News", "Help", "Wiki", "Staff"]
+    _drag(page, "Help", "News", 0.1)  # it is not ticked
+    expect(page.locator("[data-message]")).to_contain_text("“Help” is under the top level, before “News” now.")
+    assert _order(run) == ["Help", "News", "Wiki", "Staff"]
+
+
 def test_a_drag_that_somebody_else_has_overtaken_goes_back(page: Page, community: Community, run: Run) -> None:
     page.route("**/admin/news*", lambda route: route.abort())  # which would tell the page of it
     page.goto("/admin/forums")

@@ -1,4 +1,5 @@
-// Dragging a node by its handle, with a mouse, a pen or a finger: before, after or into another one.
+// Dragging a node by its handle, with a mouse, a pen or a finger: before, after or into another one. A ticked node takes the other
+// ticked ones along.
 import { inside } from "./moving.js";
 
 const NEAR = 40; // px from the edge of the window within which the page scrolls
@@ -11,7 +12,7 @@ export function dragging(view, mover) {
     const handle = event.target.closest(".handle");
     if (!handle || event.button !== 0 || view.taken || current) return;
     const node = handle.closest(".node");
-    const drag = { node, x: event.clientX, y: event.clientY, at: event, handle, target: null };
+    const drag = { node, nodes: chosen(view, node), x: event.clientX, y: event.clientY, at: event, handle, target: null };
     current = drag;
     handle.setPointerCapture(event.pointerId);
     const move = (moved) => follow(view, drag, moved);
@@ -37,16 +38,23 @@ export function dragging(view, mover) {
   });
 }
 
+// Returns the nodes that are dragged with one: if it is ticked, all ticked ones but those below another one, which go along with that.
+function chosen(view, node) {
+  const ticked = [...view.list.querySelectorAll(".pick input:checked")].map((box) => box.closest(".node"));
+  return ticked.includes(node) ? ticked.filter((one) => !ticked.some((other) => other !== one && other.contains(one))) : [node];
+}
+
 function follow(view, drag, event) {
   drag.at = event;
   if (!drag.ghost) {
     if (Math.hypot(event.clientX - drag.x, event.clientY - drag.y) < 4) return;
     drag.ghost = document.createElement("div");
     drag.ghost.className = "ghost";
-    drag.ghost.textContent = drag.node.querySelector(".node-name").textContent;
+    const others = drag.nodes.length - 1;
+    drag.ghost.textContent = drag.node.querySelector(".node-name").textContent + (others ? ` + ${others}` : "");
     document.body.append(drag.ghost);
     document.documentElement.classList.add("sorting");
-    drag.node.classList.add("dragging");
+    drag.nodes.forEach((one) => one.classList.add("dragging"));
   }
   drag.ghost.style.left = `${event.clientX + 12}px`;
   drag.ghost.style.top = `${event.clientY + 8}px`;
@@ -73,7 +81,7 @@ function aim(view, drag) {
   const row = document.elementFromPoint(clientX, clientY)?.closest(".node-row");
   const node = row?.closest(".node");
   clear(drag);
-  if (!node || !view.list.contains(node) || drag.node.contains(node)) return openLater(view, drag, null);
+  if (!node || !view.list.contains(node) || drag.nodes.some((one) => one.contains(node))) return openLater(view, drag, null);
   const box = row.getBoundingClientRect();
   const part = (clientY - box.top) / box.height;
   const may = view.nested && !("leafOnly" in node.dataset);
@@ -106,13 +114,10 @@ async function finish(view, mover, drag, dropped) {
   clear(drag);
   openLater(view, drag, null);
   drag.ghost?.remove();
-  drag.node.classList.remove("dragging");
+  drag.nodes.forEach((one) => one.classList.remove("dragging"));
   document.documentElement.classList.remove("sorting");
   if (!dropped || !target || !drag.ghost) return;
   const { node, how } = target;
   const place = how === "into" ? await inside(view, node) : { list: node.parentElement, next: how === "before" ? node : node.nextElementSibling };
-  if (!place || place.next === drag.node || drag.node.contains(place.list)) return;
-  const from = mover.place(drag.node);
-  mover.put(drag.node, place);
-  mover.settle(drag.node, from);
+  if (place && !drag.nodes.some((one) => one.contains(place.list))) mover.move(drag.nodes, place);
 }

@@ -8,10 +8,9 @@ const above = (node) => node.parentElement.closest(".node");
 
 export function moving(view) {
   const mover = {
-    place: (node) => placeOf(node),
     put: (node, place) => put(view, node, place),
     settle: (node, from) => settle(view, node, from),
-    where: (node) => where(view, node),
+    move: (nodes, place) => move(view, nodes, place),
   };
   view.list.addEventListener("keydown", (event) => keys(view, mover, event), true);
   view.list.addEventListener("click", (event) => {
@@ -51,21 +50,35 @@ const sibling = (node, which) => {
   return found?.classList.contains("node") ? found : null;
 };
 
-function where(view, node) {
+// Says where a node is, or a row of nodes from the `first` to the last one.
+function where(view, node, first = node) {
   const parent = above(node);
   const under = parent ? t("under “{name}”", { name: nameOf(parent) }) : view.list.dataset.top;
   const next = sibling(node, "nextElementSibling");
-  const before = sibling(node, "previousElementSibling");
+  const before = sibling(first, "previousElementSibling");
   const beside = next ? t("before “{name}”", { name: nameOf(next) }) : before ? t("after “{name}”", { name: nameOf(before) }) : t("alone");
   return view.nested ? `${under}, ${beside}` : beside;
 }
 
+// Moves nodes to a place, the last one first: those that are there already stay.
+function move(view, nodes, { list, next }) {
+  const group = [];
+  while (nodes.includes(next)) next = next.nextElementSibling;
+  for (const node of [...nodes].reverse()) {
+    const from = placeOf(node);
+    put(view, node, { list, next });
+    settle(view, node, from, { group });
+    next = node;
+  }
+}
+
 // Sends the new place of a node to the server, after earlier moves. If the move is refused, the node goes back to `from`, and so do
-// nodes that were moved later, since they may have been put beside it.
-function settle(view, node, from, undone = false) {
+// nodes that were moved later, since they may have been put beside it. The moves of a `group` have one message.
+function settle(view, node, from, { undone = false, group = [] } = {}) {
   const to = placeOf(node);
   if (to.list === from.list && to.next === from.next) return;
-  const move = { node, from, to, undone, place: describe(view, node) };
+  const move = { node, from, to, undone, group, place: describe(view, node) };
+  group.push(move);
   view.moves.push(move);
   view.changes += 1;
   view.sending = view.sending.catch(() => {}).then(() => view.moves.includes(move) && send(view, move));
@@ -82,7 +95,7 @@ function describe(view, node) {
 }
 
 async function send(view, move) {
-  const { node, from, undone } = move;
+  const { node, from, undone, group } = move;
   const csrf = document.querySelector("input[name=csrf]").value;
   const body = new URLSearchParams({ csrf, _version: node.dataset.version, ...move.place });
   try {
@@ -91,9 +104,13 @@ async function send(view, move) {
     view.moves.splice(view.moves.indexOf(move), 1);
     view.changes += 1;
     node.dataset.version = result.version;
-    const buttons = undone || !result.moved ? [] : [[t("Undo"), () => undo(view, node, from)]];
-    const told = { name: nameOf(node), where: where(view, node) };
-    const now = undone ? t("“{name}” is back {where}.", told) : t("“{name}” is {where} now.", told);
+    if (group.at(-1) !== move) return;
+    const others = group.length - 1;
+    const buttons = undone || (!others && !result.moved) ? [] : [[t("Undo"), () => undo(view, group)]];
+    const told = { name: nameOf(node), where: where(view, group[0].node, node) };
+    const now = undone
+      ? others ? t("They are back where they were.") : t("“{name}” is back {where}.", told)
+      : others ? many(others, "“{name}” and one more are {where} now.", "“{name}” and {count} more are {where} now.", told) : t("“{name}” is {where} now.", told);
     view.announce(result.note && !undone ? `${now} ${result.note}` : now, { buttons });
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
@@ -110,16 +127,19 @@ async function send(view, move) {
 function again(view, { node, from, to, undone }) {
   if (!isThere(to) || !isThere(from)) return view.announce(t("The tree has changed in the meantime. Reload the page."), { bad: true });
   put(view, node, to);
-  settle(view, node, from, undone);
+  settle(view, node, from, { undone });
 }
 
 const isThere = ({ list, next }) => list.isConnected && (!next || next.parentElement === list);
 
-function undo(view, node, from) {
-  if (!from.list.isConnected) return;
-  const to = placeOf(node);
-  put(view, node, from);
-  settle(view, node, to, true);
+function undo(view, moved) {
+  if (!moved.every(({ from }) => from.list.isConnected)) return;
+  const group = [];
+  for (const { node, from } of [...moved].reverse()) {
+    const to = placeOf(node);
+    put(view, node, from);
+    settle(view, node, to, { undone: true, group });
+  }
 }
 
 // --- by keyboard ----------------------------------------------------------------------------------------------------

@@ -257,6 +257,7 @@ def test_whoever_signs_in_there_alone_shows_there_again_who_they_are(
     provider.claims = {}
     assert sign_on(ada, start=start).headers["location"] == "/admin/administrators/new"
     assert ada.get("/administrators/new").status_code == 200
+    assert "confirmed who they are with single sign-on from 192.0.2.7" in page_text(ada.get("/events"))
     provider.subject = provider.userinfo["sub"] = "another"
     clock.move(minutes=20)
     assert "not the account that is linked to yours" in page_text(sign_on(ada, start=start))

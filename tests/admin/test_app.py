@@ -6,14 +6,15 @@ from typing import Any, Final
 
 import pytest
 
-from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
+from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, before_writing, page_text
 from tests.admin.everything import spread
 from tests.admin.html_forms import find_form
-from tests.community import CATALOGUE
+from tests.community import CATALOGUE, Community
 from tests.fixture_types import Clock, Events, MakeKey, Run
 from trellis.admin.nodes import delete
 from trellis.admin.page import Page
 from trellis.admin.sections import pages_of
+from trellis.errors import Refused
 from trellis.kinds import KINDS
 
 _HEADERS = ("content-security-policy", "referrer-policy", "x-content-type-options", "x-frame-options", "cache-control")
@@ -354,3 +355,31 @@ def test_what_a_browser_without_its_cookies_sends_is_not_said_to_be_kept(visitor
     assert "What you typed could not be kept: enter it again afterwards." in page_text(lost)
     after = browser.post("/sign-in", find_form(lost, "/sign-in").filled(login=LOGIN, password=PASSWORD))
     assert (after.status_code, after.headers["location"]) == (303, "/admin/forums/new")
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("path", "typed"),
+    [
+        ("/forums/new", {"name": "Garden", "_action": "save"}),
+        ("/forums/{help}/move", {"place": "first", "_action": "save"}),
+        ("/events/{last}/undo", {"_action": "undo"}),
+    ],
+)
+def test_a_form_that_the_database_refused_is_no_mistake_of_whoever_sent_it(
+    admin: Visitor, community: Community, run: Run, events: Events, path: str, typed: dict[str, str]
+) -> None:
+    run("forums.update", community.help, name="Aid")
+
+    def refuse() -> None:
+        raise Refused("BUSY", "The database cannot grow: the disk is full.")
+
+    path = path.format(help=community.help, last=events()[-1]["seq"])
+    filled = find_form(admin.get(path), path).filled(**typed)
+    before = len(events())
+    with before_writing(refuse):
+        refused = admin.post(path, filled)
+    assert refused.status_code == 503
+    assert "the disk is full" in page_text(refused)
+    assert len(events()) == before
+    assert admin.post(path, filled).status_code == 303

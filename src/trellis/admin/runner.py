@@ -55,12 +55,13 @@ class Runner:
         self._long = long_reads or make_long_reads(settings)
         self.settings = settings
         self.receive: Receive | None = None
+        self.failed: int | None = None  # the status with which the database failed in this request, if it did
         self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
 
     def serving(self, receive: Receive) -> Self:
         """Return a runner for one request, whose body must be read before anything is written."""
         runner = copy(self)
-        runner.receive = receive
+        runner.receive, runner.failed = receive, None
         return runner
 
     async def check(self) -> Result:
@@ -80,6 +81,8 @@ class Runner:
         try:
             return await self._perform(call, slow=slow, size=size)
         except Refused as refused:
+            if refused.status >= 500:
+                self.failed = refused.status
             if not refused.faults:
                 raise
             refused.faults = tuple(replace(fault, detail=drop_advice(fault.detail)) for fault in refused.faults)

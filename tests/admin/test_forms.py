@@ -101,6 +101,15 @@ def test_faults_stand_at_their_fields_by_their_labels() -> None:
     assert [form.field_of(fault) for fault in form.faults] == ["minContent", "permissions", ""]
 
 
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("language", "told"), [("en", "from 0 to 10000000, not 'abc'."), ("de", "von 0 bis 10000000 sein, nicht 'abc'.")]
+)
+def test_a_number_that_may_be_left_out_is_not_said_to_be_null(admin: Visitor, language: str, told: str) -> None:
+    admin.client.headers["accept-language"] = language
+    assert told in page_text(admin.post("/keys/new", {"name": "Many", "rateLimit": "abc"}))
+
+
 def test_of_very_many_faults_twenty_are_shown_and_the_others_counted(admin: Visitor, mira: int) -> None:
     unknown = {f"x{number}": "1" for number in range(400)}
     shown = page_text(admin.post(f"/administrators/{mira}", {"name": "Mira", "login": "mira"} | unknown))

@@ -271,10 +271,11 @@ class Form:
         return next((name for name in (fault.field, head) if name in self.fields), "")
 
     def text_of(self, fault: Fault) -> str:
-        """Return the text of a fault, with the field named by its label."""
+        """Return the text of a fault, with the field named by its label. What programs send for an empty field is left out."""
         return adapt(fault.detail, partial(self._name_by_label, fault.field, self.field_of(fault)))
 
     def _name_by_label(self, field: str, name: str, detail: str, find: Callable[[str], str]) -> str:
+        detail = detail.replace(find(say(", or null")), "")
         if not name or not detail.startswith(name):
             return detail
         label, option = self._label(name), field.partition(".")[2]

@@ -348,7 +348,7 @@ class PageRequest:
             flash = {"text": cut_to_cookie(self.language.sentence(message)), "tone": tone}
             if undo is not None:
                 link = say("Undo…"), f"/events/{undo}/undo"
-            if link is not None:
+            if link is not None and self.view.may_open(self, link[1]):
                 flash |= {"link": self.language.sentence(link[0]), "path": link[1]}
             self.cookies.append(("flash", seal(self.token, flash), 60))
         return RedirectResponse(PREFIX + path, 303)

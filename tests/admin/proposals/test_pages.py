@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.admin.conftest import PASSWORD, Visitor, page_text
+from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.admin.proposals.conftest import Propose
 from tests.community import Community
@@ -108,6 +108,17 @@ def test_an_approved_one_is_done_and_can_be_undone(
     assert "Approved by Mira Holm" in told
     assert f'href="/admin/proposals/{number}"' in admin.get(f"/events/{seq}").text
     assert "Agent changed forum Bulletin , approved by Mira Holm" in page_text(admin.get("/events"))
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_who_may_not_undo_what_they_have_approved_is_not_told_of_it(visitor: MakeVisitor, propose: Propose, run: Run) -> None:
+    run("admins.create", name="Ada Berg", login="ada", password=PASSWORD, mustChangePassword=False, role="approver")
+    ada = visitor()
+    ada.sign_in("ada", PASSWORD)
+    number = propose("forums.create", name="News")
+    told = page_text(ada.get(_decide(ada, f"/proposals/{number}", "approve").headers["location"].removeprefix("/admin")))
+    assert f"Proposal {number} was approved." in told
+    assert "Undo" not in told
 
 
 def test_what_has_changed_meanwhile_is_shown_and_cannot_be_approved(

@@ -8,8 +8,10 @@ be.
 
 import argparse
 import ast
+import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Final
@@ -17,22 +19,16 @@ from typing import Final
 from babel.messages.catalog import Catalog
 from babel.messages.extract import extract_javascript
 from babel.messages.pofile import write_po
-from jinja2.ext import babel_extract
+from jinja2 import Environment
+from jinja2.ext import extract_from_ast
 
 from scripts.texts_of_tables import list_texts_of_tables
 from trellis.languages.catalogues import FOLDER, SCRIPTS, read_catalogue
 
 PACKAGE: Final = Path(__file__).parent.parent / "src" / "trellis"
 _TEMPLATES: Final = "admin/templates"
-_OPTIONS: Final = {
-    "extensions": "jinja2.ext.i18n",
-    "newstyle_gettext": "true",
-    "trimmed": "true",
-    "trim_blocks": "true",
-    "lstrip_blocks": "true",
-    "silent": "false",
-}
 _PYTHON: Final = {"say": (0,), "say_many": (1, 2), "mark": (0,), "mark_many": (0, 1)}
+_CALLS: Final = re.compile(rf"\b(?:{'|'.join(_PYTHON)})\(")
 _SCRIPT: Final = {"t": (0,), "many": (1, 2)}
 
 Text = str | tuple[str, str]
@@ -155,16 +151,26 @@ def read_texts(path: Path) -> Iterator[Text]:
     """Return the texts that a file marks."""
     if path.suffix == ".py":
         code = path.read_text(encoding="utf-8")
-        if any(name in code for name in _PYTHON):  # two of three files have none, and need not be parsed
+        if _CALLS.search(code):  # two of three files have none, and need not be parsed
             yield from _find_in_python(ast.parse(code))
         return
+    if path.suffix == ".html":
+        template = _environment().parse(path.read_text(encoding="utf-8"))
+        for _, name, texts in extract_from_ast(template, ("_", "gettext", "ngettext")):
+            yield from _pick_of_template(name, texts)
+        return
     with path.open("rb") as content:
-        if path.suffix == ".js":
-            calls = extract_javascript(content, dict.fromkeys(_SCRIPT), (), {"parse_template_string": True})
-            yield from (_pick(str(name), texts) for _, name, texts, _ in calls)
-        else:
-            for _, name, texts, _ in babel_extract(content, ("_", "gettext", "ngettext"), (), _OPTIONS):
-                yield from _pick_of_template(name, texts)
+        calls = extract_javascript(content, dict.fromkeys(_SCRIPT), (), {"parse_template_string": True})
+        yield from (_pick(str(name), texts) for _, name, texts, _ in calls)
+
+
+@cache
+def _environment() -> Environment:
+    """Return what parses templates as the panel does."""
+    environment = Environment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.i18n"])  # noqa: S701  # it renders nothing
+    environment.policies["ext.i18n.trimmed"] = True
+    environment.newstyle_gettext = True  # type: ignore[attr-defined]  # the extension adds it
+    return environment
 
 
 def _pick(name: str, texts: object) -> Text:

@@ -2,15 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Final
 
 import pytest
 from babel.messages.catalog import Catalog
 
-from scripts.catalogues import Text, find_area, find_texts, format_area, read_texts, update
+from scripts.catalogues import Text, find_area, format_area, read_texts, update
+from tests.languages.texts_of_code import find_all_texts
 from trellis.languages.catalogues import FOLDER, OFFERED, list_script_texts, load_language, read_catalogue
 
 TRANSLATED: Final = sorted(code for code in OFFERED if code != "en")
@@ -30,12 +29,6 @@ def test_an_offered_language_is_whole(code: str) -> None:
 @pytest.mark.parametrize("code", TRANSLATED)
 def test_the_catalogues_of_an_offered_language_are_up_to_date(code: str) -> None:
     assert update(FOLDER / code, find_known_texts(code), writes=False) == [], "Run `make catalogues`."
-
-
-@cache
-def find_all_texts() -> Mapping[str, frozenset[Text]]:
-    """Read the code once."""
-    return {area: frozenset(texts) for area, texts in find_texts().items()}
 
 
 def find_known_texts(code: str) -> dict[str, set[Text]]:

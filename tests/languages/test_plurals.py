@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from scripts.catalogues import find_texts
+from tests.languages.texts_of_code import find_all_texts
 
 _COUNTED: Final = re.compile(r"(?:\{(\w+)[^}]*\}|%\((\w+)\)s) (\{several\}|\{plural\}|\{title\}|[a-z]+s)\b")
 # What follows a name or an id.
@@ -76,7 +76,7 @@ _FROM_TWO_ON: Final = frozenset(
 
 
 def test_a_text_with_a_number_has_a_form_for_one() -> None:
-    alone = {text for texts in find_texts().values() for text in texts if isinstance(text, str) and _counts(text)}
+    alone = {text for texts in find_all_texts().values() for text in texts if isinstance(text, str) and _counts(text)}
     assert alone == _FROM_TWO_ON, "Use say_many, or ngettext, unless the number is never one."
 
 

@@ -15,12 +15,12 @@ import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import write_po
 
-from scripts.catalogues import find_texts
 from tests.admin.conftest import Visitor, page_text
 from tests.admin.everything import fill, see_everything
 from tests.admin.structure.documents import apply, plan
 from tests.admin.test_markup import judge
 from tests.fixture_types import Events, MakeKey, Run
+from tests.languages.texts_of_code import find_all_texts
 from trellis.compose import catalogue_of
 from trellis.core.fields import Choice, Nullable
 from trellis.core.gate import Gate
@@ -46,7 +46,7 @@ def _accent(text: str) -> str:
 def accented(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make the catalogue of the language."""
     folder = tmp_path_factory.mktemp("languages")
-    for area, texts in find_texts().items():
+    for area, texts in find_all_texts().items():
         catalogue = Catalog("de", fuzzy=False)
         for text in texts:
             catalogue.add(text, _accent(text) if isinstance(text, str) else tuple(_accent(one) for one in text))

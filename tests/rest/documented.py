@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import httpx
 from openapi_schema_validator import OAS31Validator, oas31_format_checker
+from openapi_spec_validator import validate as validate_document
 
 from tests.fixture_types import Run
 from trellis.core.catalogue import Catalogue
@@ -109,6 +110,15 @@ def validate(document: Json, schema: Json, value: Any) -> None:
     whole = {**schema, "components": document["components"]}
     errors = list(OAS31Validator(whole, format_checker=oas31_format_checker).iter_errors(value))
     assert not errors, [error.message for error in errors]
+
+
+def validate_additions(document: Json, known: Json) -> None:
+    """Validate what a document has besides those paths and schemas that a valid one has too."""
+    schemas, valid = document["components"]["schemas"], known["components"]["schemas"]
+    named = {name: {} if valid.get(name) == schema else schema for name, schema in schemas.items()}
+    paths = {path: told for path, told in document["paths"].items() if known["paths"].get(path) != told}
+    assert paths, "it has nothing else"
+    validate_document({**document, "paths": paths, "components": {**document["components"], "schemas": named}})
 
 
 def create_example_records(run: Run, catalogue: Catalogue) -> None:

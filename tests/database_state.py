@@ -44,7 +44,7 @@ class DatabaseState:
         with self._gate.store.reading() as tx:
             return {table.name: _rows(tx.connection, table) for table in _compared()}
 
-    def _stored(self) -> dict[str, list[Any]]:
+    def stored(self) -> dict[str, list[Any]]:
         """Return the same rows as they are stored: to read values out of them takes longer than to compare them."""
         tables = _compared()
         with self._gate.store.reading() as tx:
@@ -65,9 +65,9 @@ class DatabaseState:
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Check that nothing is changed: not one row, event or id."""
-        before = self._stored()
+        before = self.stored()
         yield
-        after = self._stored()
+        after = self.stored()
         changed = {name: [row for row in after[name] if row not in before[name]] for name in after if after[name] != before[name]}
         assert not changed, f"what is stored now and was not before, by table: {changed}"
 

@@ -206,7 +206,7 @@ def play(act: Callable[[Gate], Seen], new_settings: NewSettings, clock: Clock) -
     gate = compose(new_settings(), clock=clock)
     try:
         yield from act(gate)
-        state = DatabaseState(gate).rows()
+        state = DatabaseState(gate).stored()
         yield (read_rows(gate), state["events"], state["snapshots"]), 0
         with gate.store.reading() as tx:
             assert not check(tx, "forums")
@@ -326,7 +326,8 @@ def bring_back(gate: Gate) -> Seen:
         [{"operation": "groups.delete", "id": group}],
         [{"operation": "forums.delete", "id": top, "body": {"deleteChildrenOrMove": -1}}],
     ):
-        doomed = [node for node in ids[:12:2] + ids[12:] if node in order(run, top) + order(run, other)]
+        there = order(run, top) + order(run, other)
+        doomed = [node for node in ids[:12:2] + ids[12:] if node in there]
         yield try_to(gate, "core.batch", operations=[{"operation": "forums.delete", "id": node} for node in doomed])
         deleted = newest_change_set(run)
         for step in meanwhile:

@@ -10,7 +10,7 @@ PostgreSQL chooses one by statistics, which say of a parent with all nodes below
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from itertools import count, pairwise
+from itertools import count
 from typing import Any, Final
 
 import apsw
@@ -27,12 +27,13 @@ from trellis.errors import Refused
 from trellis.store.lists import pages
 
 _SIBLINGS: Final = (500, 4_000)
-_EVENTS: Final = (200, 1_600)
+_EVENTS: Final = (100, 800)
 _ONE_BLOCK: Final = 256  # siblings at most, among which the place of one is counted
 _MOST: Final = 2.5  # times as many steps; what reads all takes eight times
 _MOST_BEFORE: Final = 30  # times as many steps for eight times as much; what reads all for each takes sixty-four times
-_ALL: Final = 2_000  # nodes of which all are read
-_MOST_OF_EACH: Final = 1_000  # steps or rows for each of these; what reads all for each takes as many as there are, or more
+_ALL: Final = 1_000  # nodes of which all are read
+# Of steps, or rows, for each of these. What reads all for each takes as many rows as there are, and some steps for each of them.
+_MOST_OF_EACH: Final = {"sqlite": 1_000, "postgresql": 500}
 # PostgreSQL sorts a few thousand nodes, which takes milliseconds, and walks in the order of an index only among more.
 _SORTED_BY_POSTGRESQL: Final = frozenset({"first page", "first page by name"})
 
@@ -107,8 +108,6 @@ _BY_SEARCH_INDEX: Final = "'main'."  # how it names its tables, and nobody else 
 class _Steps:
     """Counts what SQLite does on all connections that are opened while it does."""
 
-    times: Final = 1  # that each work is measured
-
     def __init__(self) -> None:
         self._count = 0
         self._own: dict[tuple[int, str], int] = {}
@@ -131,8 +130,6 @@ class _Steps:
 
 class _RowsRead:
     """Counts what PostgreSQL reads: rows of tables that it reads whole, entries of indexes, and rows within each query's plan."""
-
-    times: Final = 2  # another connection may tell of earlier work
 
     def __init__(self, execute: Callable[..., Any]) -> None:
         self._execute = execute
@@ -201,12 +198,16 @@ def measure(new_settings: NewSettings, steps: _Steps | _RowsRead) -> Measure:
                 gate.store.write(lambda tx: tx.raw.execute("ANALYZE")).result(60)  # as autovacuum does, within a minute
             run = runner(gate)
             for name, work in works.items():
-                work(run, size)
                 counts = [steps.count(gate)]
-                for _ in range(steps.times):
+
+                def count_again(work: Work = work, counts: list[int] = counts) -> int:
                     work(run, size)
                     counts.append(steps.count(gate))
-                found[name] = min(after - before for before, after in pairwise(counts))
+                    return counts[-1] - counts[-2]
+
+                first, second = count_again(), count_again()
+                # More than the first time? Another connection to PostgreSQL may have told of earlier work.
+                found[name] = second if second <= first else min(second, count_again())
         finally:
             gate.store.close()
         return found
@@ -272,9 +273,9 @@ def test_no_operation_reads_all_events(measure: Measure) -> None:
 
 
 @pytest.mark.parametrize("make", [_make_tree, _make_children])
-def test_what_reads_everything_reads_it_a_few_times(measure: Measure, make: Make) -> None:
+def test_what_reads_everything_reads_it_a_few_times(measure: Measure, engine: str, make: Make) -> None:
     found = measure(_ALL, make, _OF_ALL)
-    assert {name: steps for name, steps in found.items() if steps > _MOST_OF_EACH * _ALL} == {}
+    assert {name: steps for name, steps in found.items() if steps > _MOST_OF_EACH[engine] * _ALL} == {}
 
 
 def test_what_is_too_large_is_refused_before_all_is_read(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,8 +74,8 @@ class DatabaseState:
     @contextmanager
     def new_events(self) -> Iterator[NewEvents]:
         """Return a function that lists the events from here on."""
-        last = self.events()[-1:]
-        seq = last[0]["seq"] if last else 0
+        newest = self._gate.run(Call("events.list", TERMINAL, {"order": "newest", "limit": 1})).value["results"]
+        seq = newest[0]["seq"] if newest else 0
         yield lambda: self.events(seq)
 
 

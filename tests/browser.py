@@ -3,7 +3,7 @@
 import re
 import shutil
 from asyncio import AbstractEventLoop, _set_running_loop, get_running_loop
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -220,18 +220,20 @@ def overflow(page: Page) -> int:
     return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
-def faults(page: Page) -> dict[str, list[str]]:
+def faults(page: Page, looks: Sequence[tuple[int, Theme]] = LOOKS) -> dict[str, list[str]]:
     """Return what axe finds on a page, and whether it is too wide, in each look; those without a fault are left out.
+
+    One look is enough at a page that is put together otherwise, but of nothing that is not on other pages in each look.
 
     The page is loaded once and looked at in each: its scripts do not ask for the width or the theme. It is left in the last one.
     Axe is asked for everything in the first look, and in the others for what the width or the theme decides.
     """
     found = {}
-    for width, theme in LOOKS:
+    for width, theme in looks:
         page.set_viewport_size({"width": width, "height": _HEIGHT})
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
         wide = [f"{pixels} px too wide"] if (pixels := overflow(page)) > 0 else []
-        about = () if (width, theme) == LOOKS[0] else (*COLOURS, *PLACES)
+        about = () if (width, theme) == looks[0] else (*COLOURS, *PLACES)
         if wrong := violations(page, about) + wide:
             found[f"{width} {theme}"] = wrong
     return found

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import BrowserContext, CDPSession, Dialog, Locator, Page, Route, expect
 
 from tests.admin.conftest import PASSWORD
-from tests.browser import confirm, faults, violations
+from tests.browser import LOOKS, confirm, faults, violations
 from tests.community import Community
 from tests.fixture_types import Clock, Events, Run
 from tests.wait import wait_until
@@ -501,7 +501,7 @@ def test_unused_grants_go_by_choice_and_come_back(old_key: None, page: Page, run
     assert run("keys.get", 1)["grants"] == ["forums.list"]
     page.get_by_role("link", name="Undo…", exact=True).first.click()
     expect(page.get_by_text("will be changed back, and may then be able to do more than now")).to_be_visible()
-    assert faults(page) == {}
+    assert faults(page, LOOKS[:1]) == {}  # it has nothing that is not on other pages
     page.get_by_role("button", name="Undo").click()
     expect(page.locator(".flash")).to_contain_text("is as it was before event")
     assert run("keys.get", 1)["grants"] == ["forums.delete", "forums.get", "forums.list"]

@@ -13,13 +13,15 @@ from trellis.core.roles import OWNER
 
 pytestmark = pytest.mark.browser
 
-MENUS: Final = {  # of the roles that do not see all: what is in the menu beside Overview, and a page with what axe looks at
+MENUS: Final = {  # of the roles that do not see all: what is in the menu beside Overview, what is not, and a page
     "key-manager": ("API keys", "Administrators", "/admin/forums/1"),
     "structure-editor": ("Forums", "API keys", "/admin/forums/1"),
     "approver": ("Proposals", "Webhooks", "/admin/keys/1"),
     "auditor": ("Administrators", "nothing", "/admin/administrators/1"),
     OWNER: ("Administrators", "nothing", "/admin/administrators/1/role"),
 }
+# Where a role sees what is on none of the pages that tests/admin/test_every_page_browser.py opens.
+_OTHERWISE: Final = {("key-manager", "/admin/forums/1"), ("structure-editor", "/admin"), ("auditor", "/admin/administrators/1")}
 
 
 def test_each_role_sees_its_menu_and_pages_without_a_fault(chrome: Browser, service: Service, let_in: LetIn, run: Run) -> None:
@@ -35,11 +37,13 @@ def test_each_role_sees_its_menu_and_pages_without_a_fault(chrome: Browser, serv
             menu = page.get_by_role("navigation", name="Panel")
             expect(menu.get_by_role("link", name=shown)).to_be_visible()
             expect(menu.get_by_role("link", name=hidden)).to_have_count(0)
-            assert faults(page) == {}, role
+            if (role, "/admin") in _OTHERWISE:
+                assert faults(page) == {}, role
             page.set_viewport_size({"width": 1280, "height": 900})
             page.goto(page_of_it)
             expect(page.get_by_role("heading", level=1)).not_to_have_text("Your role may not do this")
-            assert faults(page) == {}, (role, page_of_it)
+            if (role, page_of_it) in _OTHERWISE:
+                assert faults(page) == {}, (role, page_of_it)
 
 
 def test_kinds_are_asked_for_only_of_a_structure_editor(page: Page) -> None:

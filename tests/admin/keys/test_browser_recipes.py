@@ -81,8 +81,6 @@ def test_the_sentence_follows_the_ticks(page: Page, key: MakeKey) -> None:
     page.get_by_role("button", name="Copy", exact=True).click()
     expect(page.get_by_label("Name", exact=True)).to_have_value("Reader (copy)")
     expect(said).to_contain_text("It may read forums.")
-    page.goto("/admin/keys")
-    assert faults(page) == {}
     page.goto("/admin/keys/new")
     page.context.clear_cookies()  # as after the session has ended: the old sentence must not be taken for the new one
     page.get_by_role("checkbox", name="Delete a forum").check()

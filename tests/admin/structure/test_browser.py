@@ -111,7 +111,6 @@ forums:
     documents = {
         "plan": (meant, True, planned),
         "faults": (meant.replace("name: Help", "name: Help, colour: red"), False, "The document has 1 error."),
-        "empty": (GARDEN.partition("forums:")[0], False, "There is nothing in"),
         "kept": (meant, False, planned),
     }
     context = opened(chrome, service.address)
@@ -123,9 +122,8 @@ forums:
         if wrong := faults(page):
             found[name] = wrong
 
-    for path in ("", "/move", "/delete"):
-        page.goto(f"/admin/forums/{managed}{path}")
-        look(path or "managed")
+    page.goto(f"/admin/forums/{managed}/delete")
+    look("managed")
     for name, (document, prune, shown) in documents.items():
         page.goto("/admin/structure")
         _drop(page, document)

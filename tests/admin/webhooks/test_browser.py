@@ -4,14 +4,16 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import cycle
 from pathlib import Path
+from typing import Final
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import PASSWORD, LetIn
 from tests.admin.webhooks.rows import insert_delivery, update_webhook
-from tests.browser import bring_axe, confirm, faults, list_complaints, opened
+from tests.browser import LOOKS, bring_axe, confirm, faults, list_complaints, opened
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Run
 from tests.service_process import Service
@@ -157,10 +159,12 @@ def test_an_attempt_whose_time_has_come_is_not_in_the_past(page: Page, gate: Gat
 
 
 _PAGES = (  # that tests/admin/test_every_page_browser.py does not open, or not in such a state
-    *("", "/webhooks", "/webhooks/1", "/webhooks/2", "/webhooks/3", "/webhooks/4"),
-    *("/webhooks/1/rotate", "/webhooks/2/on", "/webhooks/1/redeliver?failedSince=x"),
-    *("/deliveries", "/deliveries?webhook=1&type=webhook.test"),
-    *("/deliveries/1", "/deliveries/2", "/deliveries/3", "/deliveries/4", "/events/{made}"),
+    *("", "/webhooks", "/webhooks/2", "/webhooks/3", "/webhooks/4"),
+    *("/webhooks/2/on", "/webhooks/1/redeliver?failedSince=x"),
+    *("/deliveries", "/deliveries/1", "/deliveries/2", "/deliveries/3"),
+)
+_ALIKE: Final = (  # with nothing that is not on those or on other pages
+    *("/webhooks/1", "/webhooks/1/rotate", "/deliveries/4", "/events/{made}"),
 )
 
 
@@ -209,8 +213,12 @@ def test_axe_finds_nothing(
     if faulty := faults(page):
         found["once"] = faulty
     for path in _PAGES:
-        page.goto("/admin" + path.format(made=made))
+        page.goto("/admin" + path)
         if faulty := faults(page):
+            found[path] = faulty
+    for path, look in zip(_ALIKE, cycle(LOOKS), strict=False):
+        page.goto("/admin" + path.format(made=made))
+        if faulty := faults(page, [look]):
             found[path] = faulty
     context.close()
     assert found == {}, "\n".join(f"{where}: {what}" for where, what in found.items())

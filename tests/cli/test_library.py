@@ -1,5 +1,6 @@
 """What the command line says of the SQLite library, with the one of the package and with the interpreter's."""
 
+import json
 import os
 import subprocess
 import sys
@@ -18,6 +19,19 @@ pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 # The interpreter's SQLite is taken where there is no APSW; it calls itself one that loses writes.
 OLD = "import sys; sys.modules['apsw'] = None; import sqlite3; sqlite3.sqlite_version = '3.40.1'; "
 MAIN = "from trellis.cli import main; main()"
+# Runs several commands in one process, each of which must succeed, and ends what each prints with a zero.
+EACH = """
+import json
+from trellis.cli import main
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["trellis", *words]
+    try:
+        main()
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    print(end="\\0")
+"""
 
 Ran = subprocess.CompletedProcess[str]
 
@@ -39,13 +53,21 @@ def test_the_version_names_the_library(settings: Settings, old: Callable[..., Ra
     assert old("--version").stdout == f"trellis {__version__}, SQLite 3.40.1\n"
 
 
-def test_the_interpreters_library_does_all_that_a_command_needs(old: Callable[..., Ran], settings: Settings) -> None:
-    made = old("run", "forums.create", "name=News")
-    assert made.returncode == 0, made.stderr
-    assert '"name": "News"' in old("run", "forums.list", "search=new").stdout
-    assert old("run", "forums.delete", "id=1").returncode == 0
+def test_the_interpreters_library_does_all_that_a_command_needs(settings: Settings) -> None:
     copy = file_of(settings).with_suffix(".copy")
-    assert old("backup", str(copy)).returncode == 0
+    commands = [
+        ("run", "forums.create", "name=News"),
+        ("run", "forums.list", "search=new"),
+        ("run", "forums.delete", "id=1"),
+        ("run", "forums.list"),
+        ("backup", str(copy)),
+    ]
+    command = [sys.executable, "-c", OLD + EACH, json.dumps(commands)]
+    ran = subprocess.run(command, env=environment(settings), capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    _, listed, _, left, _ = ran.stdout.removesuffix("\0").split("\0")
+    assert '"name": "News"' in listed
+    assert '"name": "News"' not in left
     assert copy.read_bytes().startswith(b"SQLite format 3\0")
     os.unlink(copy)  # noqa: PTH108  # the folder is another's
 

@@ -5,54 +5,26 @@ import os
 import resource
 import signal
 import stat
-import subprocess
-import sys
 import threading
 from contextlib import closing
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
+from tests.cli import signalled_backup
 from tests.cli.conftest import Environment, Trellis
 from tests.community import Community
+from tests.forked import ForkedProcess
 from tests.service_process import environment
 from tests.sqlite_file import file_of, open_sqlite
+from tests.wait import GIVE_UP
 from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.settings import Settings
 from trellis.store import sqlite
 from trellis.store.engine.backup import backup
-
-# Gets a signal in the middle of the copy, or of a statement that verifies it and has no end.
-SIGNALLED: Final = """if True:
-    import os, signal, sys, threading
-    from importlib import import_module
-    from trellis.cli import main
-    from trellis.store import sqlite
-
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    step, number, copy = sys.argv[1], int(sys.argv[2]), sqlite.copy
-
-    def send():
-        os.kill(os.getpid(), number)
-
-    def copy_and_send(source, target, pages, progress):
-        copy(source, target, pages, progress)
-        send()
-
-    def verify(connection):
-        threading.Timer(0.2, send).start()
-        connection.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n").fetchall()
-
-    if step == "copy":
-        sqlite.copy = copy_and_send
-    else:
-        import_module("trellis.store.engine.backup")._integrity = verify
-    sys.argv[1:3] = []
-    main()
-"""
 
 on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -333,9 +305,10 @@ def test_a_copy_that_is_ended_leaves_nothing(settings: Settings, tmp_path: Path,
     folder.mkdir()
 
     def back_up(*options: str) -> int:
-        command = [sys.executable, "-c", SIGNALLED, step, str(int(number)), "backup", *options]
-        ended = subprocess.run(command, cwd=folder, env=environment(settings), check=False, capture_output=True, timeout=60)
-        return ended.returncode
+        output = tmp_path / "output"
+        output.touch()
+        words = [step, str(int(number)), "backup", *options]
+        return ForkedProcess(words, folder, environment(settings), output, signalled_backup.back_up).wait(GIVE_UP)
 
     assert back_up("copy.db") == 130
     assert list(folder.iterdir()) == []

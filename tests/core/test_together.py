@@ -80,6 +80,7 @@ def test_few_statements_create_and_delete_many_nodes_and_bring_them_back(run: Ru
     assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 70 more nodes
 
 
+@pytest.mark.slow
 def test_few_statements_create_many_nodes_behind_very_many(run: Run) -> None:
     there = create(run, 1000) + create(run, 600)
     counts: list[int] = []
@@ -104,6 +105,7 @@ def test_nodes_with_very_long_texts_are_changed_one_by_one(run: Run, monkeypatch
     assert order(run, parent) == order(run, other) == []
 
 
+@pytest.mark.slow
 def test_few_statements_undo_many_moves(run: Run) -> None:
     counts: list[tuple[int, ...]] = []
     for size in (20, 90):

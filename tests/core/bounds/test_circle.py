@@ -55,6 +55,7 @@ def lead_in_a_circle(gate: Gate, forum: int, parent: int) -> None:
     gate.store.write(lambda tx: tx.connection.execute(damaged)).result()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("forum", "parent"), [("Inner", "Leaf"), ("Part", "Leaf"), ("Leaf", "Leaf")])
 def test_all_that_is_called_in_a_circle_ends(
     gate: Gate, run: Run, bot: Actor, forums: Forums, database: DatabaseState, forum: str, parent: str

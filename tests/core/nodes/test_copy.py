@@ -116,6 +116,7 @@ def test_a_subtree_can_be_copied_into_itself(run: Run, community: Community, int
     assert run("check.list")["problems"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_blocks")
 def test_many_siblings_are_copied_with_their_order(gate: Gate, run: Run) -> None:
     """More than are read at a time, and than a block has room for."""

@@ -19,7 +19,7 @@ const tokenOf = (form) => form?.querySelector("[name=_submission]");
 
 function restoreToken() {
   const token = tokenOf(document.querySelector("form[data-creates]"));
-  const [{ type }] = performance.getEntriesByType("navigation");
+  const type = performance.getEntriesByType("navigation")[0]?.type;
   if (token && type === "back_forward" && history.state?.submission) token.value = history.state.submission;
 }
 

@@ -112,9 +112,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     thorough = config.getoption(_THOROUGH)
     in_both_browsers = os.environ.get("TRELLIS_TEST_BROWSER") == "both"
-    _spread_over_engines(
-        config, items, lambda item: not in_both_browsers if item.get_closest_marker("browser") is not None else not thorough
-    )
+
+    def runs_on_both(item: pytest.Item) -> bool:
+        return in_both_browsers if item.get_closest_marker("browser") is not None else thorough
+
+    _spread_over_engines(config, items, runs_on_both)
     slow = {item for item in items if item.get_closest_marker("slow") is not None}
     if thorough:
         first = slow.union(item for item in items if "serve" in getattr(item, "fixturenames", ()))
@@ -140,13 +142,13 @@ def _begin_with(first: Container[pytest.Item], items: Sequence[pytest.Item], pro
     yield from others
 
 
-def _spread_over_engines(config: pytest.Config, items: list[pytest.Item], on_one: Callable[[pytest.Item], bool]) -> None:
+def _spread_over_engines(config: pytest.Config, items: list[pytest.Item], on_both: Callable[[pytest.Item], bool]) -> None:
     """Leave one of its engines to each test that is to run on one; of a test that was asked for on one, that one."""
     engines: dict[str, set[str]] = {}
     of: dict[pytest.Item, tuple[str, str]] = {}
     for item in items:
         given = getattr(getattr(item, "callspec", None), "params", {})
-        if "engine" in given and on_one(item):
+        if "engine" in given and not on_both(item):
             of[item] = item.nodeid.replace(str(given["engine"]), ""), str(given["engine"])
             engines.setdefault(of[item][0], set()).add(of[item][1])
     left_out = {

@@ -197,17 +197,16 @@ def measure(new_settings: NewSettings, steps: _Steps | _RowsRead) -> Measure:
             if not gate.store.reads_inline:
                 gate.store.write(lambda tx: tx.raw.execute("ANALYZE")).result(60)  # as autovacuum does, within a minute
             run = runner(gate)
+
+            def measure_once(work: Work) -> int:
+                before = steps.count(gate)
+                work(run, size)
+                return steps.count(gate) - before
+
             for name, work in works.items():
-                counts = [steps.count(gate)]
-
-                def count_again(work: Work = work, counts: list[int] = counts) -> int:
-                    work(run, size)
-                    counts.append(steps.count(gate))
-                    return counts[-1] - counts[-2]
-
-                first, second = count_again(), count_again()
+                first, second = measure_once(work), measure_once(work)
                 # More than the first time? Another connection to PostgreSQL may have told of earlier work.
-                found[name] = second if second <= first else min(second, count_again())
+                found[name] = second if second <= first else min(second, measure_once(work))
         finally:
             gate.store.close()
         return found

@@ -23,7 +23,7 @@ from typing import Any, Final, Self
 
 from trellis.admin.submitted import CSRF, SentBefore, StaleForm, Submitted
 from trellis.admin.times import EXACT, UTC_CLOCK, Clock
-from trellis.core.fields import EVERYONE, MAX_ID, Choice, Field, parse_whole_number, quote
+from trellis.core.fields import EVERYONE, MAX_ID, OR_NULL, Choice, Field, parse_whole_number, quote
 from trellis.errors import Fault, Refused, raise_faults
 from trellis.sentences import adapt, join, say
 
@@ -275,7 +275,7 @@ class Form:
         return adapt(fault.detail, partial(self._name_by_label, fault.field, self.field_of(fault)))
 
     def _name_by_label(self, field: str, name: str, detail: str, find: Callable[[str], str]) -> str:
-        detail = detail.replace(find(say(", or null")), "")
+        detail = detail.replace(find(OR_NULL), "")
         if not name or not detail.startswith(name):
             return detail
         label, option = self._label(name), field.partition(".")[2]

@@ -326,7 +326,8 @@ class PageRequest:
         """Respond with a template; see templates/layout.html for its context. Unless given, the status is that of its `form`."""
         form = context.get("form")
         status = status or (form.status if isinstance(form, Form) else 200)
-        status = self.runner.failed or status if status >= 400 else status  # what was sent was not wrong
+        if status >= 400 and self.runner.failed is not None:
+            status = self.runner.failed  # what was sent was not wrong
         return Response(self.view.render(template, self, context), status, media_type="text/html")
 
     async def large_page(self, template: str, *, status: int | None = None, **context: Any) -> Response:

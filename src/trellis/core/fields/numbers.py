@@ -8,6 +8,7 @@ from trellis.core.fields.type import Invalid, quote
 from trellis.sentences import say
 
 MAX_INTEGER: Final = 2**31 - 1
+OR_NULL: Final = say(", or null")
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,640}\Z", re.ASCII)  # Python converts so many digits, however it is configured
 
 
@@ -25,7 +26,7 @@ class Integer:
             return None
         number = parse_whole_number(raw)
         if number is None or not self.least <= number <= self.most:
-            none = say(", or null") if self.nullable else ""
+            none = OR_NULL if self.nullable else ""
             raise Invalid(
                 say(
                     "must be a whole number from {least} to {most}{none}, not {raw}.",

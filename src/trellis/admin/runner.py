@@ -64,6 +64,10 @@ class Runner:
         runner.receive, runner.failed = receive, None
         return runner
 
+    def choose_status(self, status: int) -> int:
+        """Return the status of a page: if that is a refusal and the database failed, its own, since what was sent was not wrong."""
+        return self.failed if self.failed is not None and status >= 400 else status
+
     async def check(self) -> Result:
         """Check the database for somebody who may. Callers share one check at a time, since it reads every row. Raises Refused."""
         try:

@@ -20,16 +20,18 @@ from trellis.settings import Settings
 
 pytestmark = pytest.mark.slow
 
-_STORED: Final = (  # what a database may take for something else, or refuse
-    *("\x00", "-1", "0", "9" * 400, str(2**63), str(-(2**63) - 1), "²", "٣", "1e9", "NaN", "[]", "[" * 200, "{", "null"),
-    *("{{ 7 * 7 }}%s%(x)s{x}", "😀" * 50, "\\\\evil.example", "x" * 600),
-)
+# What a database may take for something else, or refuse: numbers, also where nothing else gets so far, and texts.
+_NUMBERS: Final = ("\x00", "-1", "0", "9" * 400, str(2**63), str(-(2**63) - 1), "²", "٣", "1e9", "NaN", "null")
+_TEXTS: Final = ("[]", "[" * 200, "{", "{{ 7 * 7 }}%s%(x)s{x}", "😀" * 50, "\\\\evil.example", "x" * 600)
 _SHOWN: Final = (  # what a browser may
     *("<script>alert(1)</script>\"'>", "\u202eRTL\u2066\u200b", "\x1b[31m\r\nSet-Cookie: a=b", "//evil.example"),
     *("javascript:alert(1)", "%00"),
 )
 _TEXT: Final = "{{x"  # what nothing but a text can be
-_VALUES: Final = {"sqlite": _STORED + _SHOWN, "postgresql": _STORED}
+_VALUES: Final = {  # for what takes any text, and for what refuses some before a database is asked
+    "sqlite": (_NUMBERS + _TEXTS + _SHOWN, _NUMBERS + _TEXTS + _SHOWN),
+    "postgresql": (_NUMBERS + _TEXTS, _NUMBERS),
+}
 _TIMES: Final = frozenset(("from", "to", "since", "after", "failedSince", "until"))
 _ENDS: Final = (
     "0001-01-01",
@@ -99,17 +101,17 @@ def test_nothing_in_an_address_fails_or_comes_back_as_markup(
 ) -> None:
     fill(gate, run, key)
     paths = [page for page in Panel(gate, settings).pages if page.method == "GET" and "{" not in page.path.replace("{id:int}", "")]
-    names = {page.path: _names(admin, page.path.replace("{id:int}", "1")) for page in paths}
+    one_of_each = {KIND.sub("/", page.path): page.path for page in paths}  # kinds of nodes have the same names
+    names = {shape: _names(admin, path.replace("{id:int}", "1")) for shape, path in one_of_each.items()}
     _choose_zone(admin, "UTC")
-    one_of_each = {KIND.sub("/", path): path for path in names}  # kinds of nodes have the same names
-    split = {shape: _split_refused(admin, path, names[path]) for shape, path in one_of_each.items()}
+    split = {shape: _split_refused(admin, path, names[shape]) for shape, path in one_of_each.items()}
     for page, part in spread(paths, _PARTS):
-        for those in split[KIND.sub("/", page.path)]:
-            _check(admin, page.path, _hostile(those, _VALUES[engine], part))
+        for those, values in zip(split[KIND.sub("/", page.path)], _VALUES[engine], strict=True):
+            _check(admin, page.path, _hostile(those, values, part))
     for zone in _ZONES:
         _choose_zone(admin, zone)
         for page in paths:
-            _check(admin, page.path, _ends(names[page.path]))
+            _check(admin, page.path, _ends(names[KIND.sub("/", page.path)]))
 
 
 def _choose_zone(admin: Visitor, zone: str) -> None:
@@ -133,7 +135,10 @@ def _ask(admin: Visitor, path: str, query: list[tuple[str, str]]) -> tuple[str, 
 
 def test_nothing_in_a_path_fails(admin: Visitor, gate: Gate, settings: Settings) -> None:
     pages = [page for page in Panel(gate, settings).pages if "{" in page.path]
-    for page, name in spread(pages, ("a%00b", "%00", "%FF", "'", "x" * 900)):
-        path = re.sub(r"\{\w+\}", name, page.path.replace("{id:int}", str(2**63)))
-        response = admin.get(path) if page.method == "GET" else admin.post(path)
+    asked = {  # a page with nothing but a number in its path is there once
+        (page.method, re.sub(r"\{\w+\}", name, page.path.replace("{id:int}", str(2**63))))
+        for page, name in spread(pages, ("a%00b", "%00", "%FF", "'", "x" * 900))
+    }
+    for method, path in sorted(asked):
+        response = admin.get(path) if method == "GET" else admin.post(path)
         assert response.status_code < 500, path

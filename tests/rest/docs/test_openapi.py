@@ -134,22 +134,26 @@ def test_a_kind_declared_here_is_in_it() -> None:
     assert "Pictures" in {group["name"] for group in told["x-tagGroups"]}
 
 
-def with_operation(verb: Verb, *fields: Field) -> Catalogue:
-    """Return a catalogue with one more operation on forums."""
-    more = build_operation(FORUMS, verb, "Do it", "Does it.", lambda *_: Outcome(None), fields)
-    return Catalogue({"all": lambda: [*CATALOGUE.values(), more]})
+def with_operations(*verbs: Verb, fields: tuple[Field, ...] = ()) -> Catalogue:
+    """Return a catalogue with more operations on forums."""
+    more = [build_operation(FORUMS, verb, "Do it", "Does it.", lambda *_: Outcome(None), fields) for verb in verbs]
+    return Catalogue({"all": lambda: [*CATALOGUE.values(), *more]})
 
 
-@pytest.mark.parametrize("tail", ["/{id}/merge", "/merge"])
-@pytest.mark.parametrize(
-    ("body", "name"), [(Body.NEW, "ForumMergeInput"), (Body.CHANGES, "ForumMergeChanges"), (Body.OPTIONS, "ForumMergeInput")]
-)
-def test_the_body_of_an_operation_declared_here_has_a_schema_of_its_own(openapi: Json, tail: str, body: Body, name: str) -> None:
-    verb = Verb(name="merge", method="POST", tail=tail, body=body, answer="The record.", code="77")
-    told = orjson.loads(orjson.dumps(document(with_operation(verb, Field("into", NodeId(), "Where to.", required=True)))))
-    schemas = told["components"]["schemas"]
-    assert list(schemas[name]["properties"]) == ["into"]
-    assert "description" not in schemas[name]
+def test_the_body_of_an_operation_declared_here_has_a_schema_of_its_own(openapi: Json) -> None:
+    verbs = {
+        f"Forum{name.title()}{number}{ending}": Verb(
+            name=f"{name}{number}", method="POST", tail=f"{tail}/{name}{number}", body=body, answer="The record.", code="77"
+        )
+        for number, (body, ending) in enumerate(((Body.NEW, "Input"), (Body.CHANGES, "Changes"), (Body.OPTIONS, "Input")))
+        for name, tail in (("merge", "/{id}"), ("gather", ""))
+    }
+    into = Field("into", NodeId(), "Where to.", required=True)
+    told = document(with_operations(*verbs.values(), fields=(into,)))
+    schemas = orjson.loads(orjson.dumps(told))["components"]["schemas"]
+    for name in verbs:
+        assert list(schemas[name]["properties"]) == ["into"]
+        assert "description" not in schemas[name]
     for body_of_another in ("ForumInput", "ForumChanges"):
         assert schemas[body_of_another] == openapi["components"]["schemas"][body_of_another]
 
@@ -157,7 +161,7 @@ def test_the_body_of_an_operation_declared_here_has_a_schema_of_its_own(openapi:
 def test_two_schemas_of_one_name_are_an_error() -> None:
     look = Verb(name="input", method="GET", tail="/input", response=Response.ANSWER, answer="It.")
     other = replace(
-        with_operation(look)["forums.input"], name="forum.input", response_fields=(Field("into", NodeId(), "Where to."),)
+        with_operations(look)["forums.input"], name="forum.input", response_fields=(Field("into", NodeId(), "Where to."),)
     )
     with pytest.raises(ValueError, match=r"^the schema ForumInput of forum\.input is already that of another operation"):
         document(Catalogue({"all": lambda: [*CATALOGUE.values(), other]}))

@@ -98,7 +98,6 @@ def _is_page(response: Any) -> bool:
 def _send(admin: Visitor, forms: list[tuple[str, HtmlForm]], spoil: str) -> Iterator[tuple[str, Any]]:
     for page, drawn in forms:
         values = drawn.filled(**{name: spoil for name, _ in drawn.pairs if not name.startswith("_")} if spoil else {})
-        admin.client.get(page)
         response = admin.client.post(drawn.action or page, data={**values, "csrf": admin.csrf}, follow_redirects=True)
         if _is_page(response):
             yield f"{drawn.action or page} sent", response

@@ -7,7 +7,6 @@ letters on a page is one that nobody can translate. The same pages are judged as
 import re
 from collections.abc import Iterator
 from functools import cache
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +17,7 @@ from babel.messages.pofile import write_po
 from tests.admin.conftest import Visitor, page_text
 from tests.admin.everything import fill, see_everything
 from tests.admin.structure.documents import apply, plan
-from tests.admin.test_markup import judge
+from tests.admin.test_markup import Judge
 from tests.fixture_types import Events, MakeKey, Run
 from tests.languages.texts_of_code import find_all_texts
 from trellis.compose import catalogue_of
@@ -67,8 +66,8 @@ def offered(accented: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     catalogues.list_script_texts.cache_clear()
 
 
-class _Reader(HTMLParser):
-    """Reads what a page says."""
+class _Reader(Judge):
+    """Reads what a page says, and judges it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -77,6 +76,19 @@ class _Reader(HTMLParser):
         self._value = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        super().handle_starttag(tag, attrs)
+        self._enter(tag, attrs)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        super().handle_startendtag(tag, attrs)
+        self._enter(tag, attrs)
+        self._leave(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        super().handle_endtag(tag)
+        self._leave(tag)
+
+    def _enter(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         has = {name: value or "" for name, value in attrs}
         if tag in _NOT_READ or has.get("translate") == "no" or tag in self._closed:
             self._closed.append(tag)
@@ -85,7 +97,7 @@ class _Reader(HTMLParser):
         if not self._closed:
             self.said += [has[name] for name in _SHOWN if name in has]
 
-    def handle_endtag(self, tag: str) -> None:
+    def _leave(self, tag: str) -> None:
         if self._closed and self._closed[-1] == tag:
             self._closed.pop()
 
@@ -125,6 +137,7 @@ def _is_latin(word: str) -> bool:
 def _read(response: Any) -> _Reader:
     reader = _Reader()
     reader.feed(response.text)
+    reader.close()
     return reader
 
 
@@ -139,9 +152,10 @@ def test_every_page_is_sound_and_says_nothing_in_another_language(
     pages = 0
     for address, response in see_everything(admin):
         pages += 1
-        for text in _find_latin(_read(response).said):
+        read = _read(response)
+        for text in _find_latin(read.said):
             found.setdefault(text, f"{response.status_code} {address}")
-        for fault in judge(response.text):
+        for fault in read.faults:
             faults.setdefault(fault, address)
     assert pages > 100
     assert not found, "\n".join(f"{text!r} on {place}" for text, place in sorted(found.items()))

@@ -18,11 +18,9 @@ from trellis.kinds import KINDS
 from trellis.settings import Settings
 
 ROLE_OF: Final = [*((name, ()) for name in ROLES), ("structure-editor", ("forums",))]
-# Statements differ by whether somebody sees everything or some resources alone; the rest is decided without the database.
-_ON_BOTH: Final = (OWNER, "approver", "structure-editor")
-_ENGINES: Final = [
-    (engine, role, kinds) for role, kinds in ROLE_OF for engine in (("sqlite", "postgresql") if role in _ON_BOTH else ("sqlite",))
-]
+# Statements differ by whether somebody sees everything, some resources or some kinds; the rest is decided without the database.
+_ON_BOTH: Final = ((OWNER, ()), ("approver", ()), ("structure-editor", ("forums",)))
+_ENGINES: Final = [("sqlite", *one) for one in ROLE_OF] + [("postgresql", *one) for one in _ON_BOTH]
 REFUSED: Final = "An owner can change roles."
 # What is everybody's: one's own account, and where pages are told of news.
 OWN_PAGES: Final = ("/account", "/news", "/keyboard")

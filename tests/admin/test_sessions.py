@@ -79,34 +79,34 @@ def test_signing_out_ends_the_session_for_good(admin: Visitor) -> None:
     stolen = dict(admin.client.cookies)
     assert admin.post("/sign-out").status_code == 303
     admin.client.cookies.update(stolen)
-    assert admin.get("/account").headers["location"].startswith("/admin/sign-in")
+    assert admin.get("/keyboard").headers["location"].startswith("/admin/sign-in")
 
 
 def test_a_session_ends_after_eight_hours_without_use(admin: Visitor, clock: Clock) -> None:
     clock.move(hours=7, minutes=59)
-    assert admin.get("/account").status_code == 200
+    assert admin.get("/keyboard").status_code == 200
     clock.move(hours=8, minutes=1)
-    assert admin.get("/account").status_code == 303
+    assert admin.get("/keyboard").status_code == 303
 
 
 def test_a_session_ends_after_seven_days_of_use(admin: Visitor, clock: Clock) -> None:
     for _ in range(23):
         clock.move(hours=7)
-        assert admin.get("/account").status_code == 200
+        assert admin.get("/keyboard").status_code == 200
     clock.move(hours=7)
-    assert admin.get("/account").status_code == 303
+    assert admin.get("/keyboard").status_code == 303
 
 
 def test_disabling_ends_sessions_at_once(admin: Visitor, mira: int, run: Run) -> None:
     run("admins.create", name="Ada", login="ada", password=PASSWORD)
     run("admins.disable", mira)
-    assert admin.get("/account").status_code == 303
+    assert admin.get("/keyboard").status_code == 303
     assert admin.sign_in().status_code == 403
 
 
 def test_a_new_password_ends_sessions_at_once(admin: Visitor, mira: int, run: Run, events: Events) -> None:
     run("admins.set_password", mira, password="another long password")
-    assert admin.get("/account").status_code == 303
+    assert admin.get("/keyboard").status_code == 303
     assert admin.sign_in(LOGIN, "another long password").status_code == 303
     assert "argon2" not in str(events())
     assert "another long" not in str(events())
@@ -200,9 +200,9 @@ def test_one_session_and_all_others_can_be_signed_out(admin: Visitor, visitor: M
     starts = re.findall(r"/admin/account/sessions/([0-9a-f]{16})", admin.get("/account").text)
     assert len(starts) == 2
     admin.post(f"/account/sessions/{starts[0]}")
-    assert sorted(visit.get("/account").status_code for visit in (other, third)) == [200, 303]
+    assert sorted(visit.get("/keyboard").status_code for visit in (other, third)) == [200, 303]
     admin.post("/account/sessions/others")
-    assert [visit.get("/account").status_code for visit in (admin, other, third)] == [200, 303, 303]
+    assert [visit.get("/keyboard").status_code for visit in (admin, other, third)] == [200, 303, 303]
 
 
 @pytest.mark.parametrize(
@@ -213,9 +213,9 @@ def test_a_session_that_is_ended_in_one_process_is_ended_in_every_other(
 ) -> None:
     elsewhere = compose(settings, clock=clock)
     elsewhere.run(Call("admins.create", TERMINAL, {"name": "Ada", "login": "ada", "password": PASSWORD}))
-    assert admin.get("/account").status_code == 200
+    assert admin.get("/keyboard").status_code == 200
     elsewhere.run(Call(operation, TERMINAL, given, mira))
-    assert admin.get("/account").status_code == 303
+    assert admin.get("/keyboard").status_code == 303
     elsewhere.store.close()
 
 
@@ -263,10 +263,10 @@ def test_confirming_the_password_renews_the_session(admin: Visitor, clock: Clock
     admin.get("/confirm-password")
     admin.post("/confirm-password", {"password": PASSWORD})
     assert admin.client.cookies["trellis_session"] != stolen["trellis_session"]
-    assert admin.get("/account").status_code == 200
+    assert admin.get("/keyboard").status_code == 200
     admin.client.cookies.clear()
     admin.client.cookies.update(stolen)
-    assert admin.get("/account").status_code == 303
+    assert admin.get("/keyboard").status_code == 303
 
 
 def test_a_form_that_waited_for_the_password_can_be_sent_with_the_new_session(

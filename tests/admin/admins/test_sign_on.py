@@ -75,7 +75,7 @@ def come_back(visitor: Visitor, address: str) -> Any:
 
 def link(admin: Visitor, provider: OpenIdProvider, **query: str) -> Any:
     """Link the account of somebody who is signed in."""
-    admin.get("/account")
+    admin.get("/keyboard")
     left = admin.post("/account/sign-on")
     assert left.status_code == 200
     address = left.text.split('<a class="button primary" href="')[1].split('"')[0].replace("&amp;", "&")
@@ -154,7 +154,7 @@ def test_groups_decide_the_role_at_each_sign_in_and_sessions_follow(
     turned_away = sign_on(visitor())
     assert turned_away.status_code == 403
     assert "None of your groups at Lantern ID has a role here" in page_text(turned_away)
-    assert (ada.get("/account").status_code, elsewhere.get("/account").status_code) == (303, 303)
+    assert (ada.get("/keyboard").status_code, elsewhere.get("/account").status_code) == (303, 303)
     assert events()[-1]["type"] == "admin.turned_away"
 
 
@@ -186,7 +186,7 @@ def test_an_owner_links_their_account_once_they_have_entered_their_password(
 ) -> None:
     provider.userinfo["groups"] = ["trellis-owners"]
     clock.move(minutes=20)
-    admin.get("/account")
+    admin.get("/keyboard")
     assert "Enter your password" in page_text(admin.post("/account/sign-on"))
     admin.post("/confirm-password", {"password": PASSWORD, "next": "/admin/account", "replay": "0"})
     linked = link(admin, provider)
@@ -201,8 +201,8 @@ def test_an_owner_links_their_account_once_they_have_entered_their_password(
     assert LOGIN in page_text(there.get("/account"))
     assert "single sign-on" in page_text(admin.get("/account"))  # among the sessions
     assert admin.post("/account/sign-on/unlink").status_code == 303
-    assert there.get("/account").status_code == 303  # what began there has ended
-    assert admin.get("/account").status_code == 200
+    assert there.get("/keyboard").status_code == 303  # what began there has ended
+    assert admin.get("/keyboard").status_code == 200
     assert "The login ada@example.com" not in page_text(sign_on(visitor()))  # who comes back is new
 
 
@@ -322,7 +322,7 @@ def test_whoever_chooses_a_password_has_still_shown_a_second_factor_at_the_provi
     provider.claims = {"amr": ["pwd", "otp"]}
     ada = visitor()
     sign_on(ada)
-    assert ada.get("/account").status_code == 200
+    assert ada.get("/keyboard").status_code == 200
     assert ada.post("/account/password", {"password": "another long password"}).headers["location"] == "/admin/account"
     shown = ada.get("/account")
     assert (shown.status_code, "single sign-on, second factor at the provider" in page_text(shown)) == (200, True)
@@ -346,7 +346,7 @@ def test_local_sign_in_can_be_left_to_owners(
     sign_on(ada)
     assert "Only owners can sign in with a password here" in page_text(ada.get("/account"))
     assert ada.post("/account/password", {"password": "seven lanterns over a harbour"}).status_code == 303
-    ada.get("/account")
+    ada.get("/keyboard")
     assert ada.post("/account/sign-on/unlink").status_code == 409  # nothing else would let her in
     assert sign_on(visitor()).headers["location"] == "/admin"
 
@@ -355,11 +355,11 @@ def test_local_sign_in_can_be_left_to_owners(
 def test_signing_out_here_tells_where_to_sign_out_there(visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider) -> None:
     ada = visitor()
     sign_on(ada)
-    ada.get("/account")
+    ada.get("/keyboard")
     assert ada.post("/sign-out").headers["location"] == "/admin/signed-out"
     query = f"client_id={quote_plus(CLIENT)}&amp;post_logout_redirect_uri=http"
     assert f'href="{provider.issuer}/end?{query}' in ada.get("/signed-out").text
-    assert ada.get("/account").status_code == 303
+    assert ada.get("/keyboard").status_code == 303
 
 
 @on_sqlite
@@ -381,19 +381,19 @@ def test_a_session_ends_after_half_a_day_or_with_the_setting(
     ada = visitor()
     sign_on(ada)
     clock.move(hours=7)
-    assert ada.get("/account").status_code == 200
+    assert ada.get("/keyboard").status_code == 200
     sign_on(ada, start="/confirm-password/sign-on")
-    ada.get("/account")
+    ada.get("/keyboard")
     assert ada.post("/account/password", {"password": "seven lanterns over a harbour"}).status_code == 303  # which prolongs nothing
     clock.move(hours=4)
-    assert ada.get("/account").status_code == 200
+    assert ada.get("/keyboard").status_code == 200
     clock.move(hours=2)
-    assert ada.get("/account").status_code == 303
+    assert ada.get("/keyboard").status_code == 303
     sign_on(ada)
     assert len(run("admins.sessions", 1)) == 1
     moved = replace(gate.environment.sign_on, issuer="https://elsewhere.example")
     monkeypatch.setattr(gate.calls, "environment", replace(gate.environment, sign_on=moved))
-    assert ada.get("/account").status_code == 303
+    assert ada.get("/keyboard").status_code == 303
     assert run("admins.sessions", 1) == []
 
 
@@ -402,7 +402,7 @@ def test_nobody_is_left_without_a_way_in(visitor: MakeVisitor, sign_on: SignOn, 
     provider.userinfo["groups"] = ["trellis-owners"]
     ada = visitor()
     sign_on(ada)
-    ada.get("/account")
+    ada.get("/keyboard")
     refused = ada.post("/account/sign-on/unlink")
     assert (refused.status_code, "You would no longer be able to sign in" in page_text(refused)) == (403, True)
     (known,) = run("admins.list")["results"]
@@ -413,7 +413,7 @@ def test_nobody_is_left_without_a_way_in(visitor: MakeVisitor, sign_on: SignOn, 
     assert "is the only owner who can sign in" in page_text(sign_on(visitor()))
     run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD)
     assert run("admins.unlink_identity", known["id"])["unlinked"] == 1
-    assert ada.get("/account").status_code == 303
+    assert ada.get("/keyboard").status_code == 303
     assert run("admins.get", known["id"])["isInvited"]  # who can be invited to choose a password
     assert "link" in run("admins.renew_invitation", known["id"])
 
@@ -495,7 +495,7 @@ def test_nothing_that_a_hostile_provider_says_lets_anybody_in(
     assert refused.status_code in {403, 503}
     assert told in page_text(refused)
     assert "Sign in with Lantern ID" in page_text(refused)
-    assert someone.get("/account").status_code == 303
+    assert someone.get("/keyboard").status_code == 303
     assert run("admins.list")["results"] == []
 
 
@@ -567,7 +567,7 @@ def test_what_somebody_brings_back_must_be_theirs_lately_and_once(
     thief.get("/sign-on")
     assert "came back too late, or in another browser" in page_text(come_back(thief, address))
     assert come_back(ada, address).status_code == 303
-    ada.get("/account")
+    ada.get("/keyboard")
     again = come_back(ada, address)  # with the session that it began: it is not of that
     assert again.headers["location"] == "/admin"
     assert provider.asked["/realm/token"] == 1

@@ -77,7 +77,7 @@ def test_nobody_is_signed_in_before_the_second_step_and_no_code_holds_twice(
     somebody, code = visitor(), code_of(app, clock)
     asked = somebody.sign_in()
     assert not any("session" in cookie for cookie in somebody.client.cookies)
-    assert somebody.get("/account").headers["location"].startswith("/admin/sign-in")
+    assert somebody.get("/keyboard").headers["location"].startswith("/admin/sign-in")
     form = find_form(asked, "/sign-in/code").filled(code=code)
     thief = visitor()
     thief.get("/sign-in")

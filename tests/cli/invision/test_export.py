@@ -3,18 +3,20 @@
 import fcntl
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import orjson
 import pytest
 
 from tests.api_fixtures import MakeApiClient, MakeService, make_api, serve
 from tests.cli.conftest import Environment, Trellis
+from tests.cli.invision import signalled_export
 from tests.community import Community
 from tests.fixture_types import MakeKey, Run
+from tests.forked import ForkedProcess
+from tests.service_process import environment
+from tests.wait import GIVE_UP
 from trellis.core.verbs import GET, LIST
 from trellis.invision import find_paths
 from trellis.kinds import KINDS
@@ -22,23 +24,6 @@ from trellis.settings import Settings
 
 __all__ = ["make_api", "serve"]  # fixtures
 ARGUMENTS = ("export", "invision", "out")
-SIGNALLED: Final = """if True:
-    import os, signal, sys
-    from trellis.cli.app import main
-    from trellis.invision import saved
-
-    write_json, number, action = saved._write_json, *map(int, sys.argv[1:3])
-
-    def write_and_send(name, answer):
-        os.kill(os.getpid(), number)
-        return write_json(name, answer)
-
-    saved._write_json = write_and_send
-    if number != signal.SIGKILL:
-        signal.signal(number, action)
-    sys.argv[1:3] = []
-    main()
-"""
 PERMISSIONS = ("perm_view", *(f"perm_{number}" for number in range(2, 8)))
 
 
@@ -183,24 +168,28 @@ def test_a_service_of_ours_is_read_like_any_other(
     assert live_text == saved_text
 
 
-@pytest.mark.usefixtures("trellis")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_an_export_that_is_ended_leaves_no_half_of_a_folder(number: signal.Signals) -> None:
-    def export(action: signal.Handlers) -> int:
-        command = [sys.executable, "-c", SIGNALLED, str(int(number)), str(int(action)), *ARGUMENTS]
-        return subprocess.run(command, check=False, capture_output=True).returncode
+def export_with_signal(settings: Settings, output: Path, number: signal.Signals, action: signal.Handlers) -> int:
+    """Export in a process that gets a signal before its first file; return its exit status. SIGKILL has no other action."""
+    output.touch()
+    words = [str(int(number)), str(int(action)), *ARGUMENTS]
+    return ForkedProcess(words, Path.cwd(), environment(settings), output, signalled_export.export).wait(GIVE_UP)
 
+
+@pytest.mark.usefixtures("nowhere")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_an_export_that_is_ended_leaves_no_half_of_a_folder(settings: Settings, tmp_path: Path, number: signal.Signals) -> None:
     before = {*Path().iterdir()}
-    assert export(signal.SIG_DFL) != 0
+    assert export_with_signal(settings, tmp_path / "ended", number, signal.SIG_DFL) != 0
     assert {*Path().iterdir()} == before
-    assert export(signal.SIG_IGN) == 0  # as under `nohup`
+    assert export_with_signal(settings, tmp_path / "ignored", number, signal.SIG_IGN) == 0  # as under `nohup`
     assert "core/hello" in answers()
 
 
-def test_what_a_killed_export_has_left_is_removed_by_the_next_one_but_not_what_a_running_one_writes(trellis: Trellis) -> None:
+def test_what_a_killed_export_has_left_is_removed_by_the_next_one_but_not_what_a_running_one_writes(
+    trellis: Trellis, settings: Settings, tmp_path: Path
+) -> None:
     before = {*Path().iterdir()}
-    command = [sys.executable, "-c", SIGNALLED, str(int(signal.SIGKILL)), "0", *ARGUMENTS]
-    assert subprocess.run(command, check=False, capture_output=True).returncode == -signal.SIGKILL
+    assert export_with_signal(settings, tmp_path / "killed", signal.SIGKILL, signal.SIG_DFL) == -signal.SIGKILL
     (left,) = {*Path().iterdir()} - before
     empty = Path(".out.89abcdef")  # of one that was killed before its first file
     empty.mkdir()

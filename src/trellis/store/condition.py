@@ -54,11 +54,12 @@ def find_condition(settings: Settings) -> Condition:
         tables, step = _look_into(file)
         if not tables:
             return Condition.EMPTY
-        if "alembic_version" not in tables or (step is not None and _judge(step) is Condition.FOREIGN):
+        if "alembic_version" not in tables:
             return Condition.FOREIGN
     elif shares_sessions(settings):
         return Condition.POOLED
-    step = find_step(settings)
+    else:
+        step = find_step(settings)
     return Condition.EMPTY if step is None else _judge(step)
 
 

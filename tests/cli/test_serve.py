@@ -14,6 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.api_fixtures import MakeService, serve
 from tests.cli.conftest import Environment, Trellis, TrellisJson
 from tests.community import GRANTABLE
 from tests.program import running
@@ -22,6 +23,8 @@ from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
 from trellis.cli.terminal import Failure
 from trellis.settings import PREFIX, Settings
+
+__all__ = ["serve"]  # a fixture
 
 TRY = re.compile(
     r"  API=(http://127\.0\.0\.1:\d+/api)\n  API_KEY=(trl_\w+)\n"
@@ -188,11 +191,11 @@ def test_what_cannot_be_meant_is_a_usage_error(trellis: Trellis, arguments: tupl
 
 
 @contextmanager
-def service(settings: Settings, folder: Path, *arguments: str) -> Iterator[tuple["subprocess.Popen[str]", httpx.Client]]:
+def service(settings: Settings, folder: Path) -> Iterator[tuple["subprocess.Popen[str]", httpx.Client]]:
     """Serve in a process of its own; give it, and a client with the demo key."""
     environment = os.environ | {PREFIX + "DATABASE_URL": settings.database_url}
     with (folder / "errors.txt").open("w") as errors:
-        command = (sys.executable, "-m", "trellis", "serve", "--demo", "--port", "0", *arguments)
+        command = (sys.executable, "-m", "trellis", "serve", "--demo", "--port", "0")
         with running(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder, env=environment) as process:
             told = _until_curl(process)
             found = TRY.search(told)
@@ -246,12 +249,15 @@ def test_workers_without_room_for_a_folder_are_told_what_to_do(
     assert result.stderr.endswith("Free some space, or set TMPDIR to a folder that this process may write to.\n")
 
 
-def test_several_workers_serve_one_community(settings: Settings, tmp_path: Path) -> None:
-    with service(settings, tmp_path, "--workers", "2") as (process, client):
+def test_several_workers_serve_one_community(serve: MakeService, engine: str) -> None:
+    """Each is a Python of its own on SQLite; on PostgreSQL they are forked, which is quicker."""
+    running = serve(options=("--demo", "--workers", "2"), program=("-m", "trellis") if engine == "sqlite" else None)
+    told = TRY.search(running.output)
+    assert told, running.output
+    with httpx.Client(base_url=told[1], headers={"Authorization": f"Bearer {told[2]}"}, timeout=60) as client:
         for _ in range(5):
             assert client.post("/forums/forums", json={"name": "News"}).status_code == 201
         assert client.get("/forums/forums?search=news").json()["totalResults"] == 5
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
-    logged = (tmp_path / "errors.txt").read_text().splitlines()
-    assert {line.split()[1] for line in logged if line[0].isdigit()} == {"INFO"}, "beside the progress of the sample"
+    assert running.terminate() == 0
+    logged = [line for line in running.output.splitlines() if line[:1].isdigit()]
+    assert {line.split()[1] for line in logged} == {"INFO"}, "beside the progress of the sample"

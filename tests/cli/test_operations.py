@@ -2,8 +2,6 @@
 
 import re
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,9 +14,10 @@ from tests.cli.conftest import Environment, Trellis, TrellisJson
 from tests.cli.structure.conftest import Screen
 from tests.community import ENDPOINTS, Community
 from tests.fixture_types import Events, MakeKey, Run
-from tests.program import running
+from tests.forked import ForkedProcess
 from tests.service_process import environment
-from tests.wait import GIVE_UP
+from tests.wait import GIVE_UP, wait_until
+from trellis.cli import main
 from trellis.cli.app import app
 from trellis.compose import catalogue_of
 from trellis.core.actor import Actor
@@ -28,14 +27,6 @@ from trellis.core.structure import read_document
 from trellis.kinds import KINDS
 from trellis.settings import Settings, variable
 from trellis.store.engine import Transaction
-
-# What a shell starts in the background ignores SIGINT, and so does all that it starts.
-_INTERRUPTIBLE = """
-import signal
-from trellis.cli import main
-signal.signal(signal.SIGINT, signal.default_int_handler)
-main()
-"""
 
 
 def test_run_prints_the_record_as_json(trellis: Trellis) -> None:
@@ -251,6 +242,12 @@ def test_a_slow_run_shows_its_progress_beside_the_output(
     assert delete.stderr == "Running forums.delete: 4 of 4, finishing\n"
 
 
+def run_interruptibly() -> None:
+    """Run the command: what a shell starts in the background ignores SIGINT, and so does all that it starts."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    main()
+
+
 def test_what_is_interrupted_is_not_done_after_all(gate: Gate, run: Run, settings: Settings, tmp_path: Path) -> None:
     begun, over = threading.Event(), threading.Event()
 
@@ -261,14 +258,15 @@ def test_what_is_interrupted_is_not_done_after_all(gate: Gate, run: Run, setting
     held = gate.store.write(keep_others_waiting, quiet=True)
     assert begun.wait(GIVE_UP)
     patient = {**environment(settings), variable("busy_timeout"): "600"}
-    command = (sys.executable, "-c", _INTERRUPTIBLE, "run", "forums.create", "name=Later")
+    (output := tmp_path / "output").touch()
+    process = ForkedProcess(("run", "forums.create", "name=Later"), tmp_path, patient, output, run_interruptibly)
     try:
-        with running(command, cwd=tmp_path, env=patient, stderr=subprocess.PIPE) as process:
-            assert process.stderr is not None
-            assert process.stderr.readline().startswith(b"Running forums.create: ")
-            process.send_signal(signal.SIGINT)
-            assert process.wait(GIVE_UP / 2) == 130
+        wait_until(output.read_text)
+        assert output.read_text().startswith("Running forums.create: ")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(GIVE_UP / 2) == 130
     finally:
+        process.kill()
         over.set()
         held.result()
     assert run("forums.list", search="Later")["totalResults"] == 0

@@ -1,8 +1,5 @@
 """`trellis work`: delivery apart from serving."""
 
-import signal
-import subprocess
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.fixture_types import Run
-from tests.program import running
+from tests.forked import ForkedProcess
 from tests.service_process import Service, environment
-from tests.wait import wait_until
+from tests.wait import GIVE_UP, wait_until
 from tests.webhook_receiver import Receiver
 from trellis.settings import Settings
 
@@ -24,18 +21,18 @@ def settings(settings: Settings) -> Settings:
 
 
 def test_work_delivers_until_it_is_told_to_end(settings: Settings, run: Run, tmp_path: Path) -> None:
-    work = (sys.executable, "-m", "trellis", "work")
-    with (
-        Receiver() as receiver,
-        running(work, cwd=tmp_path, env=environment(settings), stderr=subprocess.PIPE, text=True) as process,
-    ):
-        run("webhooks.create", url=receiver.url, events=["*"])
-        run("forums.create", name="News")
-        wait_until(lambda: receiver.distinct)
-        process.send_signal(signal.SIGTERM)
-        _, told = process.communicate(timeout=60)
-    assert process.returncode == 0
-    began, ended = told.splitlines()
+    (output := tmp_path / "output").touch()
+    with Receiver() as receiver:
+        process = ForkedProcess(("work",), tmp_path, environment(settings), output)
+        try:
+            run("webhooks.create", url=receiver.url, events=["*"])
+            run("forums.create", name="News")
+            wait_until(lambda: receiver.distinct)
+            process.terminate()
+            assert process.wait(GIVE_UP) == 0
+        finally:
+            process.kill()
+    began, ended = output.read_text().splitlines()
     assert began.endswith(" INFO trellis.cli.work: Delivering webhooks. Send SIGTERM to stop.")
     assert ended.endswith(" INFO trellis.cli.work: Trellis has stopped.")
 

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from compileall import compile_dir, compile_file
@@ -10,12 +11,14 @@ from functools import cache, lru_cache, partialmethod
 from importlib import import_module
 from pathlib import Path
 from ssl import SSLContext
-from types import CodeType
+from types import CodeType, ModuleType
 from typing import Any, Final
 
 import httpx
 import pytest
 from _pytest.assertion import rewrite
+from hypothesis.errors import HypothesisSideeffectWarning
+from hypothesis.internal.constants_ast import constants_from_module
 from jinja2 import Environment
 from jinja2.bccache import Bucket, FileSystemBytecodeCache
 from sqlalchemy import Engine
@@ -178,8 +181,16 @@ def known_beforehand(folder: Path) -> Iterator[None]:
 
 
 def compile_tests(config: pytest.Config, folder: Path) -> None:
-    """Compile what is not compiled as it is, of the package and of a folder of tests, so that not each process does."""
-    compile_dir(Path(trellis.__file__).parent, quiet=1)
+    """Compile what is not compiled as it is, of the package and of a folder of tests, so that not each process does.
+
+    So does each look for the constants in the package, from which Hypothesis makes examples: it keeps them by what a module reads.
+    """
+    compile_dir(package := Path(trellis.__file__).parent, quiet=1)
+    with warnings.catch_warnings(action="ignore", category=HypothesisSideeffectWarning):  # that this takes time, once
+        for path in package.rglob("*.py"):
+            module = ModuleType(path.stem)
+            module.__file__ = str(path)
+            constants_from_module(module)
     state, patterns = config.stash[rewrite.assertstate_key], ("conftest.py", *config.getini("python_files"))
     for path in folder.rglob("*.py"):
         if not any(map(path.match, patterns)):

@@ -211,54 +211,26 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _no_network() -> None:
+def _alike_for_every_test(_folder: Path) -> Iterator[None]:
+    """Set up what holds for every test. It is one fixture: pytest looks for each of them in each test."""
     sys.addaudithook(refuse_remote_hosts)  # sees also what libraries open, and cannot be taken away again
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_settings_of_the_developer() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
+    # A run inside of a test has what the outer one has compiled.
+    known_beforehand = savings.known_beforehand(Path(os.environ.get(savings.FOLDER, _folder / "savings")))
+    with known_beforehand, pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith(PREFIX) or name.lower().endswith("_proxy")]:
             patch.delenv(name)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _known_beforehand(_folder: Path) -> Iterator[None]:
-    # A run inside of a test has what the outer one has compiled.
-    with savings.known_beforehand(Path(os.environ.get(savings.FOLDER, _folder / "savings"))):
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _kept_connections() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
         kept_connections.keep_connections(patch)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_network_waits() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
         refuse_network_waits(patch)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _patient_searches() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
         search_patiently(patch)
+        _make_digests_quickly(patch)
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _quick_digests() -> Iterator[None]:
+def _make_digests_quickly(patch: pytest.MonkeyPatch) -> None:
     """Keep passwords by digests that are made quickly in this process; the real ones are slow on purpose."""
     quick, make = Cost(passes=1, memory=8, threads=1), Cost.hasher
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passwords, "SIGN_IN", quick)
-        patch.setattr(Cost, "hasher", lambda cost: make(quick if cost == NODE else cost))
-        yield
+    patch.setattr(passwords, "SIGN_IN", quick)
+    patch.setattr(Cost, "hasher", lambda cost: make(quick if cost == NODE else cost))
 
 
 # --- databases ----------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ LOGIN: Final = "mira@example.com"
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _paths_compiled_once(_known_beforehand: None) -> Iterator[None]:
+def _paths_compiled_once(_alike_for_every_test: None) -> Iterator[None]:
     """Let the path of each page be compiled once for all panels, also where the panel itself compiles it; see savings.py."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (app, allowed):

@@ -187,9 +187,8 @@ def test_a_reason_and_a_change_set_stand_in_the_event(agent: AgentClient, databa
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "status", "message"),
-    [
+def test_a_call_that_is_refused_says_why(agent: AgentClient, database: DatabaseState) -> None:
+    cases: list[tuple[str, dict[str, Any], int, str]] = [
         ("forums.get", {}, 400, "MISSING_VALUE"),
         ("forums.get", {"id": None}, 400, "MISSING_VALUE"),
         ("forums.get", {"id": 987_654}, 404, "INVALID_ID"),
@@ -207,17 +206,13 @@ def test_a_reason_and_a_change_set_stand_in_the_event(agent: AgentClient, databa
         ("forums.create", {"name": "A", "description": [[[[]]]]}, 400, "INVALID_VALUE"),
         ("forums.create", {f"n{number}": 1 for number in range(999)} | {"name": "A"}, 400, "UNKNOWN_PARAMETER"),
         ("forums.update", {"id": 987_654, "name": "A"}, 404, "INVALID_ID"),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_a_call_that_is_refused_says_why(
-    agent: AgentClient, database: DatabaseState, tool: str, arguments: dict[str, Any], status: int, message: str
-) -> None:
+    ]
     with database.unchanged():
-        told = agent.problem(tool, arguments)
-    assert (told["status"], told["errorMessage"]) == (status, message)
-    assert told["detail"]
-    assert told["requestId"]
+        for tool, arguments, status, message in cases:
+            told = agent.problem(tool, arguments)
+            assert (told["status"], told["errorMessage"]) == (status, message), (tool, str(arguments)[:40])
+            assert told["detail"]
+            assert told["requestId"]
 
 
 def test_a_grant_that_was_taken_since_is_named(agent: AgentClient, key: MakeKey, run: Run, database: DatabaseState) -> None:
@@ -230,15 +225,14 @@ def test_a_grant_that_was_taken_since_is_named(agent: AgentClient, key: MakeKey,
     assert "forums.create" not in {tool["name"] for tool in agent.tools(key=text)}
 
 
-@pytest.mark.parametrize(
-    "name", ["nonsense", "keys.create", "keys.list", "admins.list", "forums.restore", "", None, 7, [], "x" * 9999]
-)
-def test_what_is_no_tool_is_an_error_of_the_protocol(agent: AgentClient, database: DatabaseState, name: Any) -> None:
+def test_what_is_no_tool_is_an_error_of_the_protocol(agent: AgentClient, database: DatabaseState) -> None:
+    names: list[Any] = ["nonsense", "keys.create", "keys.list", "admins.list", "forums.restore", "", None, 7, [], "x" * 9999]
     with database.unchanged():
-        headers = {"Mcp-Name": str(name)} if isinstance(name, str) else {}
-        told = agent.error("tools/call", {"name": name, "arguments": {}}, headers=headers)
-    assert told["status"] == 400
-    assert told["code"] in {-32602, -32020}  # what is no text agrees with no header
+        for name in names:
+            headers = {"Mcp-Name": str(name)} if isinstance(name, str) else {}
+            told = agent.error("tools/call", {"name": name, "arguments": {}}, headers=headers)
+            assert told["status"] == 400, name
+            assert told["code"] in {-32602, -32020}, name  # what is no text agrees with no header
 
 
 def test_a_body_that_is_too_large_is_refused_unread(agent: AgentClient, database: DatabaseState) -> None:
@@ -289,10 +283,10 @@ def test_only_json_is_read(agent: AgentClient, database: DatabaseState) -> None:
             assert (answer.status_code, answer.json()["error"]["data"]["errorMessage"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
 
 
-@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT", "HEAD"])
-def test_only_posts_are_answered(agent: AgentClient, method: str) -> None:
-    answer = agent.api(method, "", prefix="/mcp")
-    assert (answer.status_code, answer.headers["allow"]) == (405, "OPTIONS, POST")
+def test_only_posts_are_answered(agent: AgentClient) -> None:
+    for method in ("GET", "DELETE", "PUT", "HEAD"):
+        answer = agent.api(method, "", prefix="/mcp")
+        assert (answer.status_code, answer.headers["allow"]) == (405, "OPTIONS, POST"), method
 
 
 # --- who asks -----------------------------------------------------------------------------------------------------
@@ -458,12 +452,13 @@ def test_the_guide_is_a_page(agent: AgentClient, key: MakeKey) -> None:
     assert held["text"].startswith("# Trellis")
 
 
-@pytest.mark.parametrize("uri", ["trellis://nonsense", "trellis://tree/forums", "file:///etc/passwd", "", 7])
-def test_a_resource_that_may_not_be_read_is_not_there(agent: AgentClient, key: MakeKey, uri: Any) -> None:
-    headers = {} if isinstance(uri, str) else {"Mcp-Name": "7"}
-    told = agent.error("resources/read", {"uri": uri}, key=key("categories.list"), headers=headers)
-    assert told["status"] == 400
-    assert told["code"] in {-32602, -32020}
+def test_a_resource_that_may_not_be_read_is_not_there(agent: AgentClient, key: MakeKey) -> None:
+    reader = key("categories.list")
+    for uri in ("trellis://nonsense", "trellis://tree/forums", "file:///etc/passwd", "", 7):
+        headers = {} if isinstance(uri, str) else {"Mcp-Name": "7"}
+        told = agent.error("resources/read", {"uri": uri}, key=reader, headers=headers)
+        assert told["status"] == 400, uri
+        assert told["code"] in {-32602, -32020}, uri
 
 
 def test_a_tree_that_is_too_large_to_read_is_refused(agent: AgentClient, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:

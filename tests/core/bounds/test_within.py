@@ -1,6 +1,7 @@
 """A grant that is for a part of the nodes: what is outside is answered as what does not exist, and is neither told nor changed."""
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import pytest
@@ -29,9 +30,8 @@ def _ids(listed: dict[str, Any]) -> set[int]:
     return {one["id"] for one in listed["results"]}
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
+def test_what_is_outside_is_answered_as_what_does_not_exist(refused: Refuse, bot: Actor, forums: Forums, events: Events) -> None:
+    cases: list[tuple[str, str | None, dict[str, Any]]] = [
         ("forums.get", "X", {}),
         ("forums.get_external", None, {"externalId": "x"}),
         ("forums.tree", None, {"root": "X"}),
@@ -54,12 +54,7 @@ def _ids(listed: dict[str, Any]) -> set[int]:
         ("forums.order", None, {"parentId": "X", "ids": ["Child"]}),
         ("forums.order", None, {"parentId": "Part", "ids": ["X"]}),
         ("forums.put_external", None, {"externalId": "new", "name": "New", "parentId": "X"}),
-    ],
-)
-def test_what_is_outside_is_answered_as_what_does_not_exist(
-    refused: Refuse, bot: Actor, forums: Forums, events: Events, call: tuple[str, str | None, dict[str, Any]]
-) -> None:
-    operation, target, raw = call
+    ]
     before = len(events())
 
     def fill(value: Any, meant: int) -> Any:
@@ -67,20 +62,19 @@ def test_what_is_outside_is_answered_as_what_does_not_exist(
             return [fill(one, meant) for one in value]
         return meant if value == "X" else forums.get(value, value)
 
-    for outside in ("News", "Away", "Child"):
+    for (operation, target, raw), outside in product(cases, ("News", "Away", "Child")):
         told = []
         for meant, names in ((forums[outside], {"x": outside.lower()}), (NOBODY, {"x": "nobody"})):
             sent = {name: fill(names.get(value, value) if isinstance(value, str) else value, meant) for name, value in raw.items()}
             for dry in ({}, {"dryRun": True}) if operation not in {"forums.get", "forums.get_external", "forums.tree"} else ({},):
                 answer = _told(refused(bot, operation, None if target is None else fill(target, meant), **sent, **dry))
                 told.append(repr(answer).replace(str(NOBODY), str(forums[outside])).replace("nobody", outside.lower()))
-        assert len(set(told)) == 1, outside
+        assert len(set(told)) == 1, (operation, target, raw, outside)
     assert len(events()) == before
 
 
-@pytest.mark.parametrize(
-    ("operation", "target", "raw"),
-    [
+def test_a_place_outside_is_refused_whatever_is_there(refused: Refuse, bot: Actor, forums: Forums, events: Events) -> None:
+    cases: list[tuple[str, str | None, dict[str, Any]]] = [
         ("forums.create", None, {"name": "New"}),
         ("forums.create", None, {"name": "New", "parentId": None}),
         ("forums.put_external", None, {"externalId": "new", "name": "New"}),
@@ -91,18 +85,15 @@ def test_what_is_outside_is_answered_as_what_does_not_exist(
         ("forums.copy", "Part", {}),
         ("forums.copy", "Inner", {"parentId": None}),
         ("forums.order", None, {"ids": ["Away"]}),
-    ],
-)
-def test_a_place_outside_is_refused_whatever_is_there(
-    refused: Refuse, bot: Actor, forums: Forums, events: Events, operation: str, target: str | None, raw: dict[str, Any]
-) -> None:
+    ]
     before = len(events())
-    sent = {name: forums.get(value, value) if isinstance(value, str) else value for name, value in raw.items()}
-    if "ids" in raw:
-        sent["ids"] = [forums[name] for name in raw["ids"]]
-    answer = refused(bot, operation, forums[target] if target else None, **sent)
-    assert (answer.message, answer.status) == ("OUT_OF_BOUNDS", 403)
-    assert answer.facts["under"] == [f"forums:{forums['Part']}"]
+    for operation, target, raw in cases:
+        sent = {name: forums.get(value, value) if isinstance(value, str) else value for name, value in raw.items()}
+        if "ids" in raw:
+            sent["ids"] = [forums[name] for name in raw["ids"]]
+        answer = refused(bot, operation, forums[target] if target else None, **sent)
+        assert (answer.message, answer.status) == ("OUT_OF_BOUNDS", 403), (operation, target, raw)
+        assert answer.facts["under"] == [f"forums:{forums['Part']}"]
     assert len(events()) == before
 
 

@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -52,6 +52,44 @@ _COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "openapi": ("operations", "openapi"),
 }
 
+_NOTHING: Final = "Nothing was changed."
+_WHOLE: Final = "What it was to change is changed completely or not at all: `trellis run events.list order=newest` shows which."
+_FILES: Final = "The community was not changed, and no unfinished file was left."
+
+# What a command leaves if Ctrl-C ends it, by the words of its line: the names of commands at its beginning, and options anywhere.
+_LEFT: Final[Mapping[str, str]] = {
+    "": _NOTHING,  # it ended before it was known which command it was
+    "serve": "Trellis has stopped.",
+    "work": "Trellis has stopped.",
+    "migrate": "The database was migrated completely or not at all: `trellis migrate --plan` shows which. Run it again to migrate.",
+    "demo": "What was loaded stays. Run it again to load the rest.",
+    "keys": _WHOLE,
+    "keys list": _NOTHING,
+    "keys show": _NOTHING,
+    "admins": _WHOLE,
+    "admins list": _NOTHING,
+    "mail": "Nothing was changed. The mail may have been sent.",
+    "may": _NOTHING,
+    "run": _WHOLE,
+    "restore": _WHOLE,
+    "routes": _NOTHING,
+    "check": _NOTHING,
+    "check --repair": "What was repaired stays repaired. Run it again to repair the rest.",
+    "doctor": _NOTHING,
+    "purge": "What was deleted stays deleted. The rest is deleted when it is run again, or by a service.",
+    "backup": "The database was not changed, and no unfinished copy was left.",
+    "backup restore": (
+        "The database was replaced completely or not at all: if it was, the old one stands beside it, with `.replaced-` in its "
+        "name. If not, run it again."
+    ),
+    "import": _FILES,
+    "export": _FILES,
+    "plan": _NOTHING,
+    "apply": "The document was applied completely or not at all: `trellis plan` shows which. Then it can be run again.",
+    "schema": _NOTHING,
+    "openapi": _NOTHING,
+}
+
 _QUIET: Final = logging.NullHandler()  # errors are printed to stderr; `serve` sets up its own log
 
 
@@ -80,6 +118,19 @@ class Commands(TyperGroup):
         del ctx
         return _load(cmd_name) if cmd_name in _COMMANDS else None
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.obj = (*args,)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command. If Ctrl-C ends it, a message on stderr says what it has left."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            with suppress(Failure, OSError, KeyboardInterrupt):  # nobody may be reading, and some press it twice
+                print_message(explain_interruption(ctx.obj))
+            raise
+
     def main(self, *arguments: Any, **options: Any) -> Any:
         """Run a command. A failure is reported as one message on stderr and an exit code, without a traceback."""
         logging.getLogger("trellis").addHandler(_QUIET)
@@ -97,6 +148,16 @@ class Commands(TyperGroup):
         with suppress(Failure, OSError):  # stderr may be full as well
             print_message(sentence, style="red")
         sys.exit(code)
+
+
+def explain_interruption(arguments: Sequence[str]) -> str:
+    """Return what a command that was interrupted has left. `arguments` are those after `trellis`, and begin with a command."""
+
+    def fits(words: list[str]) -> bool:
+        names = [word for word in words if not word.startswith("-")]
+        return [*arguments[: len(names)]] == names and all(word in arguments for word in words[len(names) :])
+
+    return f"Interrupted. {_LEFT[max((words for words in _LEFT if fits(words.split())), key=len)]}"
 
 
 app = typer.Typer(

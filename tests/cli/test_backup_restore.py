@@ -20,6 +20,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.settings import Settings
 from trellis.store import restore, sqlite
+from trellis.store.engine import FileLock
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -276,6 +277,29 @@ def test_a_database_that_was_set_aside_is_never_overwritten(live: Trellis, monke
         with open_sqlite(name) as old:
             found += old.execute("SELECT count(*) FROM nodes WHERE name = 'Later'").fetchone()[0]
     assert found == 1
+
+
+def test_what_a_killed_restore_has_left_goes_with_the_next_command_but_nothing_of_one_that_runs(
+    live: Trellis, nowhere: Environment
+) -> None:
+    before = names()
+    left = {"live.db.restoring", "live.db.restoring-wal", "live.db.restoring-lock"}
+    for name in left:
+        Path(name).write_bytes(b"left")
+    running = FileLock(LIVE)
+    running.take()
+    assert live("check").exit_code == 1
+    assert names() == before | left
+    running.release()
+
+    assert live("check").exit_code == 0
+    assert names() == before
+
+    Path("live.db.restoring").write_bytes(b"left")
+    Path("linked.db").symlink_to(LIVE)
+    nowhere(database_url="sqlite:///linked.db")
+    assert live("check").exit_code == 0
+    assert names() == before | {"linked.db"}
 
 
 def interrupt_rename(monkeypatch: pytest.MonkeyPatch, number: int) -> None:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from errno import EINVAL, EIO, ENOSPC
 from pathlib import Path
 from typing import Any, Final
@@ -91,6 +91,14 @@ def remove_database(file: Path) -> None:
     """Delete a database that nobody uses, with its files beside it."""
     for part in (*database_files(file), lock_file(file)):
         part.unlink(missing_ok=True)
+
+
+def remove_unfinished(database: Path) -> None:
+    """Delete what a killed restore has left beside a database, if this process may. The database's lock must keep restores out."""
+    file = restoring_file(Path(os.path.realpath(database)))
+    with suppress(OSError):
+        if file.exists():
+            remove_database(file)
 
 
 def sync_folder(folder: Path) -> None:

@@ -37,18 +37,23 @@ class FileLock:
         self._descriptor: int | None = None
         self._guard = threading.Lock()  # several threads may open their first connections at the same time
 
-    def share(self) -> None:
-        """Lock the database for use by this process, unless it is locked already or does not exist. Raises DatabaseInUse."""
+    def share(self) -> bool:
+        """Lock the database for use by this process, unless it is locked already or does not exist; return whether it was locked.
+
+        Raises DatabaseInUse.
+        """
         with self._guard:
             if self._descriptor is None and self._database.exists():
                 try:
                     descriptor = _open_lock(self._database)
                 except OSError:  # no file can be created in the folder: SQLite cannot use a database there either, and reports why
-                    return
+                    return False
                 if bug := describe_wal_reset_bug():
                     self._lock(descriptor, fcntl.LOCK_EX, f"only one process may use it: {bug}")
                 else:
                     self._lock(descriptor, fcntl.LOCK_SH, _KEEPS_OUT)
+                return True
+        return False
 
     def take(self) -> None:
         """Lock all other processes out of the database. Raises DatabaseInUse, or OSError if the lock file cannot be opened."""

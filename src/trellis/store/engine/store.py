@@ -20,6 +20,7 @@ from sqlalchemy.pool import NullPool, QueuePool
 
 from trellis.settings import Settings
 from trellis.store import sqlite
+from trellis.store.engine.backup import remove_unfinished
 from trellis.store.engine.changes import Shown
 from trellis.store.engine.data_version import SqliteDataVersion
 from trellis.store.engine.faults import Faults, FileGone, describe_lack, is_fault
@@ -369,9 +370,10 @@ def _create_sqlite_engine(settings: Settings, *, create: bool) -> sa.Engine:
     lock = FileLock(file)
 
     def open_connection() -> Any:
-        lock.share()
+        is_new = lock.share()
         connection = connect(file.absolute(), create=create)
-        lock.share()  # if `connect` has just created the file
+        if lock.share() or is_new:  # again, as `connect` may have just created the file
+            remove_unfinished(file)
         for pragma in (
             f"busy_timeout={settings.busy_timeout * 1000}",  # first: the others may have to wait
             "journal_mode=WAL",

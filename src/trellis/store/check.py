@@ -21,6 +21,7 @@ from trellis.store.tables import METADATA, events, keys, node_changes, nodes, pr
 from trellis.store.webhooks import endpoints
 
 LARGEST: Final = 2**60  # more than any number that is stored; sums of several such numbers still have 64 bits
+_EVERY: Final = 1000  # rows, about, after which a statement that reads a whole table tells how far it is
 _BATCH: Final = 100  # nodes to read at a time, with all their texts
 _c = nodes.c
 _KIND = _c.kind == bindparam("kind")
@@ -203,27 +204,55 @@ class UnreadableValue(NamedTuple):
     column: str
 
 
-def find_unreadable(tx: Transaction) -> Iterator[UnreadableValue]:
+class _Scan(NamedTuple):
+    """A statement that reads a whole table. It returns id, kind, and for each of the columns `names` whether its value is wrong."""
+
+    table: sa.Table
+    names: tuple[str, ...]
+    statement: Statement
+
+    def run(self, tx: Transaction, progress: Callable[[int], None]) -> Iterator[tuple[Any, Any, list[str]]]:
+        """Yield id and kind of each row with wrong values, and their columns. `progress` is told how many more rows were read."""
+        for number, kind, *wrong in tx.stream(self.statement):
+            if any(wrong):
+                yield number, kind, [name for name, is_wrong in zip(self.names, wrong, strict=True) if is_wrong]
+            else:
+                progress(_EVERY)
+
+
+def count_scanned(tx: Transaction) -> int:
+    """Count the rows that `find_unreadable` and `find_wrong_json` read: those of a table once for each statement."""
+    sizes = {table: tx.count(table) for table in _sort_tables()}
+    return sum(sizes[scan.table] for scan in (*_list_scans(on_sqlite=tx.sqlite), *_list_json_scans(on_sqlite=tx.sqlite)))
+
+
+def find_unreadable(tx: Transaction, progress: Callable[[int], None]) -> Iterator[UnreadableValue]:
     """Find values of another type than their column, numbers that are too large, and JSON of another shape in keys and webhooks.
 
     PostgreSQL stores no value of another type, but SQLite does: in a column of numbers, text written by hand stays text. SQLite
     also stores text that is not UTF-8.
     """
     broken = set[UnreadableValue]()
-    for table in _sort_tables():
-        for names, statement in (_wrong_values(table, on_sqlite=tx.sqlite), *([_broken_texts(table)] if tx.sqlite else ())):
-            for number, kind, *wrong in tx.fetch(statement) if names else ():
-                is_known = isinstance(number, int) and abs(number) <= LARGEST
-                for name in (name for name, is_wrong in zip(names, wrong, strict=True) if is_wrong):
-                    one = UnreadableValue(table.name, kind if isinstance(kind, str) else None, number if is_known else None, name)
-                    broken |= {one} if table in _DOCUMENTS else set()
-                    yield one
+    for scan in _list_scans(on_sqlite=tx.sqlite):
+        for number, kind, names in scan.run(tx, progress):
+            is_known = isinstance(number, int) and abs(number) <= LARGEST
+            for name in names:
+                one = UnreadableValue(scan.table.name, kind if isinstance(kind, str) else None, number if is_known else None, name)
+                broken |= {one} if scan.table in _DOCUMENTS else set()
+                yield one
     for table, checks in _DOCUMENTS.items():
         for number, *values in tx.fetch(_documents(table, on_sqlite=tx.sqlite)):
             for (name, is_sound), value in zip(checks.items(), values, strict=True):
                 one = UnreadableValue(table.name, None, number, name)
                 if not is_sound(_decode_json(value)) and one not in broken:
                     yield one
+
+
+def _list_scans(*, on_sqlite: bool) -> Iterator[_Scan]:
+    for table in _sort_tables():
+        scan = _wrong_values(table, on_sqlite=on_sqlite)
+        yield from (scan,) if scan.names else ()
+        yield from (_broken_texts(table),) if on_sqlite else ()
 
 
 @cache
@@ -238,30 +267,31 @@ def _documents(table: sa.Table, *, on_sqlite: bool) -> Statement:
     return Statement(sa.select(table.c.id, *columns).order_by(table.c.id))
 
 
-def find_wrong_json(tx: Transaction) -> Iterator[UnreadableValue]:
+def find_wrong_json(tx: Transaction, progress: Callable[[int], None]) -> Iterator[UnreadableValue]:
     """Find JSON of another shape, or values that are no JSON, in columns that the check does not read, such as those of events.
 
     What reads such a value fails, but no other check does. PostgreSQL stores nothing that is no JSON.
     """
+    for scan in _list_json_scans(on_sqlite=tx.sqlite):
+        for number, _, names in scan.run(tx, progress):
+            yield from (UnreadableValue(scan.table.name, None, number, name) for name in names)
+
+
+def _list_json_scans(*, on_sqlite: bool) -> Iterator[_Scan]:
     for table in _sort_tables():
-        if table in {nodes, node_changes, *_DOCUMENTS}:  # the journal has nodes as they were, and forgets them soon
-            continue
-        names, statement = _wrong_json(table, on_sqlite=tx.sqlite)
-        for number, _, *wrong in tx.fetch(statement) if names else ():
-            yield from (
-                UnreadableValue(table.name, None, number, name) for name, is_wrong in zip(names, wrong, strict=True) if is_wrong
-            )
+        # The check reads the first; the journal has nodes as they were, and forgets them soon.
+        if table not in {nodes, node_changes, *_DOCUMENTS} and (scan := _wrong_json(table, on_sqlite=on_sqlite)).names:
+            yield scan
 
 
 @cache
-def _wrong_json(table: sa.Table, *, on_sqlite: bool) -> tuple[tuple[str, ...], Statement]:
-    """Return the columns of a table with JSON, and a statement that selects id, kind, and whether each has something else."""
+def _wrong_json(table: sa.Table, *, on_sqlite: bool) -> _Scan:
+    """Return the scan of a table's columns with JSON for values that are something else."""
     columns = [column for column in table.columns if isinstance(column.type, type(JSON))]
     wrong = [sa.and_(column.is_not(None), sa.not_(_SHAPES.get(column, IsJsonObject)(column))) for column in columns]
     if on_sqlite:  # text that is not UTF-8 is reported anyway
         wrong = [sa.and_(test, ~_is_broken(column)) for test, column in zip(wrong, columns, strict=True)]
-    selected = sa.select(*_name_row(table, on_sqlite=on_sqlite), *wrong).where(sa.or_(sa.false(), *wrong))
-    return tuple(column.name for column in columns), Statement(selected)
+    return _scan(table, [column.name for column in columns], wrong, sa.or_(sa.false(), *wrong), on_sqlite=on_sqlite)
 
 
 _SHAPES: Final[Mapping[Any, Callable[[Any], sa.ColumnElement[bool]]]] = {
@@ -274,25 +304,35 @@ _SHAPES: Final[Mapping[Any, Callable[[Any], sa.ColumnElement[bool]]]] = {
 
 
 @cache
-def _wrong_values(table: sa.Table, *, on_sqlite: bool) -> tuple[tuple[str, ...], Statement]:
-    """Return the columns of a table that can have wrong values, and a statement that selects id, kind, and whether each has one."""
+def _wrong_values(table: sa.Table, *, on_sqlite: bool) -> _Scan:
+    """Return the scan of a table's columns that can have wrong values."""
     tests = {column.name: _find_test(column, on_sqlite=on_sqlite) for column in table.columns}
     wrong = {name: test for name, test in tests.items() if test is not None}
-    return (*wrong,), Statement(
-        sa.select(*_name_row(table, on_sqlite=on_sqlite), *wrong.values()).where(sa.or_(sa.false(), *wrong.values()))
-    )
+    return _scan(table, [*wrong], [*wrong.values()], sa.or_(sa.false(), *wrong.values()), on_sqlite=on_sqlite)
 
 
 @cache
-def _broken_texts(table: sa.Table) -> tuple[tuple[str, ...], Statement]:
+def _broken_texts(table: sa.Table) -> _Scan:
     """Return the same for text that is not UTF-8, on SQLite. All texts of a row are tested at once."""
     texts = [column for column in table.columns if not isinstance(column.type, sa.Integer | sa.Boolean)]
     whole: sa.ColumnElement[Any] = sa.literal_column("''")
     for column in texts:
         whole = whole.op("|| ' ' ||")(sa.func.coalesce(column, sa.literal_column("''")))
-    return tuple(column.name for column in texts), Statement(
-        sa.select(*_name_row(table, on_sqlite=True), *map(_is_broken, texts)).where(~_is_utf8(whole))
-    )
+    return _scan(table, [column.name for column in texts], [_is_broken(text) for text in texts], ~_is_utf8(whole), on_sqlite=True)
+
+
+def _scan(
+    table: sa.Table,
+    names: Sequence[str],
+    wrong: Sequence[sa.ColumnElement[bool]],
+    is_any: sa.ColumnElement[bool],
+    *,
+    on_sqlite: bool,
+) -> _Scan:
+    """Build a scan that returns the rows of which `is_any` is true, and for progress each whose number is a multiple of _EVERY."""
+    numbers = [column for column in table.primary_key.columns if isinstance(column.type, sa.Integer)][-1:]
+    returned = sa.or_(is_any, *(column % sa.literal(_EVERY, sa.Integer) == sa.literal(0, sa.Integer) for column in numbers))
+    return _Scan(table, (*names,), Statement(sa.select(*_name_row(table, on_sqlite=on_sqlite), *wrong).where(returned)))
 
 
 def _name_row(table: sa.Table, *, on_sqlite: bool) -> tuple[sa.ColumnElement[Any], sa.ColumnElement[Any]]:
@@ -353,5 +393,6 @@ def check_file(tx: Transaction, most: int) -> list[str]:
         return []
     # On a connection of its own: one that has read the search index before another connection rebuilt it would call it damaged.
     with closing(sqlite.connect(sqlite.find_file(tx.raw))) as connection:
+        sqlite.call_often(connection, lambda: None)  # Ctrl-C ends a statement only while Python runs something
         found = [str(row[0]) for row in connection.execute(f"PRAGMA quick_check({most})").fetchall()]
     return [] if found == ["ok"] else found

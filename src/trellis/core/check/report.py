@@ -3,9 +3,9 @@
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from trellis.core.check.names import check_names, walk_pages
 from trellis.core.check.soundness import Examination, Problem, ProblemGroup, build_finding, examine
@@ -26,6 +26,7 @@ _SEARCH: Final = "search"
 _MAX_TOLD: Final = 10  # the most gaps in the event log, or kinds of damage, that are reported one by one
 _MAX_REPAIRS: Final = 10_000  # problems that one repair, and so one event, is about
 _MAX_RANGES: Final = 1_000_000  # counts of deleted ids that a repair writes: enough for 256 million deleted nodes
+_NODE: Final = 20  # steps of the progress for a node that is examined; a row that is scanned is one
 _HISTORY: Final = frozenset({"counters", "events", "snapshots"})  # tables that a repair writes to, so that undo knows of it
 
 _LIMIT: Final = Field(
@@ -55,13 +56,39 @@ def operations() -> tuple[Operation, ...]:
     )
 
 
+@dataclass(slots=True)
+class _Steps:
+    """How far a check is, for its progress: the rows that it has scanned, and the nodes that it has examined."""
+
+    context: Context
+    scanned: int  # all rows that it will scan
+    total: int
+    done: int = 0
+
+    @classmethod
+    def count(cls, context: Context) -> Self:
+        scanned = check.count_scanned(context.tx)
+        return cls(context, scanned, scanned + _NODE * sum(size for size, _ in check.count_rows(context.tx).values()))
+
+    def scan(self, rows: int) -> None:
+        self._tell(min(self.done + rows, self.scanned))
+
+    def examine(self, count: int) -> None:
+        self._tell(min(max(self.done, self.scanned) + _NODE * count, self.total))
+
+    def _tell(self, done: int) -> None:
+        self.done = done
+        self.context.call.progress(done, self.total)
+
+
 def _list(context: Context) -> Outcome:
     most = context.input.get(_LIMIT.name, _LIMIT.default)
     count = repairable = 0
     listed: list[dict[str, Any]] = []
     with context.tx.reading_everything():
-        unreadable = [*check.find_unreadable(context.tx)]
-        for problem in (problem for finding in _findings(context, unreadable) for problem in finding.problems):
+        steps = _Steps.count(context)
+        unreadable = [*check.find_unreadable(context.tx, steps.scan)]
+        for problem in (problem for finding in _findings(context, unreadable, steps) for problem in finding.problems):
             count += 1
             repairable += problem.repairable
             if len(listed) < most:
@@ -97,9 +124,10 @@ def _repair(context: Context) -> Outcome:
     repaired: list[Problem] = []
     more = False
     with context.tx.reading_everything():
-        unreadable = [*check.find_unreadable(context.tx)]
+        steps = _Steps.count(context)
+        unreadable = [*check.find_unreadable(context.tx, steps.scan)]
     is_recordable = _HISTORY.isdisjoint(list_unreadable(unreadable))
-    with context.tx.reading_everything(), closing(_findings(context, unreadable)) as findings:
+    with context.tx.reading_everything(), closing(_findings(context, unreadable, steps)) as findings:
         for finding in findings if is_recordable else ():
             if finding.repair is None:
                 continue
@@ -121,20 +149,18 @@ def _repair(context: Context) -> Outcome:
     )
 
 
-def _findings(context: Context, unreadable: Sequence[UnreadableValue]) -> Generator[ProblemGroup]:
+def _findings(context: Context, unreadable: Sequence[UnreadableValue], steps: _Steps) -> Generator[ProblemGroup]:
     """Find all problems, part by part, each after the repairs before it; skip checks that would read `unreadable` values."""
     without = list_unreadable(unreadable)
     yield from _check_file(context)
     yield from tell_unreadable(unreadable)
-    yield from tell_unreadable([*check.find_wrong_json(context.tx)])  # these keep no other check from reading the rest
+    yield from tell_unreadable([*check.find_wrong_json(context.tx, steps.scan)])  # these keep no other check from reading the rest
     sizes = check.count_rows(context.tx)
     kinds = [kind for kind in context.environment.kinds if kind.name not in without]
     group_kind = context.environment.group_kind
     groups = nodes.find_all_ids(context.tx, group_kind.name) if group_kind in kinds else None
-    done, total = 0, sum(sizes[kind.name][0] for kind in kinds if kind.name in sizes)
     for kind in kinds:
-        yield from _check_rows(context, kind, groups, done, total)
-        done += sizes.get(kind.name, (0, 0))[0]
+        yield from _check_rows(context, kind, groups, steps)
         yield from _check_tree(context, kind)
         yield from _check_order(context, kind)
     yield from _check_counters(context, sizes, without)
@@ -156,7 +182,7 @@ def _check_file(context: Context) -> Iterator[ProblemGroup]:
 # --- nodes --------------------------------------------------------------------------------------------------------
 
 
-def _check_rows(context: Context, kind: NodeKind, groups: set[int] | None, done: int, total: int) -> Iterator[ProblemGroup]:
+def _check_rows(context: Context, kind: NodeKind, groups: set[int] | None, steps: _Steps) -> Iterator[ProblemGroup]:
     unnamed: dict[str, int] = {}  # built-in nodes without an external id, by the one by which documents know them
     for batch in check.read_batches(context.tx, kind.name):
         unnamed |= {kind.built_in[one.id]: one.id for one in batch if one.id in kind.built_in and one.external_id is None}
@@ -171,8 +197,7 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int] | None, done:
         for child, parent in check.find_children(context.tx, kind.name, leaf_only):
             detail = say("its parent is {parent}, {leaf}, which cannot have children", parent=parent, leaf=kind.leaf.one)
             yield _misplacement(context, kind, child, "leaf only", detail)
-        done += len(batch)
-        context.call.progress(done, total)
+        steps.examine(len(batch))
     for gone in sorted(kind.built_in.keys() - nodes.find_existing(context.tx, kind.name, kind.built_in)):
         yield build_finding(kind.name, gone, "built in", say("this built-in {singular} is missing", singular=kind.singular))
     yield from _check_external_ids(context, kind, unnamed)

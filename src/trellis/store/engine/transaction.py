@@ -206,6 +206,15 @@ class Transaction:
         """Run a statement and return its rows. JSON columns come as text on SQLite: see `decode`."""
         return self._run(statement, params).fetchall()  # type: ignore[no-any-return]  # the drivers' cursors are untyped here
 
+    def stream(self, statement: Statement) -> Iterator[Row]:
+        """Run a statement without parameters and yield each row once it is found. No other one may run before the last row."""
+        sql, own, runner = self._prepare(statement)
+        if self.sqlite:
+            yield from runner.execute(sql, own)
+            return
+        with self.raw.cursor() as cursor:
+            yield from cursor.stream(sql, own)
+
     def execute(self, statement: Statement, **params: Any) -> int:
         """Run a statement that returns no rows; return the number of rows that it affected."""
         cursor = self._run(statement, params)

@@ -1,7 +1,8 @@
 """`trellis check` and its `--repair`: each fault that can be planted is found, and mended where that is safe."""
 
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +21,7 @@ from trellis.core.kind import NodeKind
 from trellis.core.operation import Call
 from trellis.kinds import KINDS
 from trellis.settings import Settings
-from trellis.store import lists, snapshots
+from trellis.store import check, lists, snapshots
 from trellis.store.events import log
 
 Plant = Callable[..., None]
@@ -277,6 +278,47 @@ def test_a_repair_of_very_many_problems_leaves_several_events(
 
     assert (repaired["count"], len(repaired["repairs"])) == (0, 13)
     assert [len(event["before"]["problems"]) for event in events()[len(before) :]] == [6, 6, 1]
+
+
+def test_a_repair_continues_where_the_one_before_it_has_ended(
+    community: Community, plant: Plant, trellis: Trellis, run: Run, events: Events, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(
+        "UPDATE nodes SET name_key = '?' WHERE kind <> 'groups'",
+        "UPDATE nodes SET parent_id = 404 WHERE kind = 'forums' AND id = 1",
+    )
+    monkeypatch.setattr("trellis.core.check.report._MAX_REPAIRS", 3)
+    monkeypatch.setattr("trellis.store.check._BATCH", 2)
+    read: list[str] = []
+    batches, scans = check.read_batches, check.find_unreadable
+
+    def find_unreadable(*given: Any) -> Iterator[check.UnreadableValue]:
+        read.append("all")
+        return scans(*given)
+
+    def read_batches(*given: Any) -> Iterator[list[check.StoredNode]]:
+        for batch in batches(*given):
+            read.extend(f"{given[1]} {one.id}" for one in batch)
+            yield batch
+
+    monkeypatch.setattr(check, "find_unreadable", find_unreadable)
+    monkeypatch.setattr(check, "read_batches", read_batches)
+    before = len(events())
+
+    assert trellis("check", "--repair").exit_code == 0
+
+    assert len(events()) == before + 5
+    while_repairing = read[: read.index("all", 1)]
+    twice = [one for one, times in Counter(while_repairing).items() if times > 1]
+    assert len(twice) <= 4 * 2, "at most the batch in which a repair has ended is read again"
+    assert run("check.list")["problems"] == []
+
+
+def test_a_repair_that_no_other_has_ended_cannot_be_continued(trellis: Trellis) -> None:
+    for after in ("forums", "forums:x", "ghosts:1", ":"):
+        result = trellis("run", "check.repair", f"after={after}")
+        assert result.exit_code == 1
+        assert "after must be the `next` of a repair." in result.stderr
 
 
 def test_a_dry_repair_keeps_nothing(community: Community, plant: Plant, run: Run, events: Events) -> None:

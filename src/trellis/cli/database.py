@@ -138,11 +138,11 @@ def check(
         repairs: list[dict[str, Any]] = []
         if repair:
             with progress_of("Repairing") as progress:
-                more = True
-                while more:
-                    repaired = act(gate, "check.repair", progress=progress).value
+                repaired: dict[str, Any] = {"more": True, "next": None}
+                while repaired["more"]:
+                    continued = {} if repaired["next"] is None else {"after": repaired["next"]}
+                    repaired = act(gate, "check.repair", continued, progress=progress).value
                     repairs += repaired["problems"]
-                    more = repaired["more"]
         with progress_of("Checking") as progress:
             found = act(gate, "check.list", progress=progress).value
     if json:

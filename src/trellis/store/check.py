@@ -48,12 +48,12 @@ _FOLLOWING = sa.select(*COLUMNS, _c.name_key).where(_KIND, _c.id > bindparam("af
 _NEXT_BATCH = Statement(_FOLLOWING.limit(bindparam("most", type_=sa.Integer)))
 
 
-def read_batches(tx: Transaction, kind: str) -> Iterator[list[StoredNode]]:
-    """Read all nodes of a kind in the order of their ids, a hundred at a time.
+def read_batches(tx: Transaction, kind: str, after: int | None = None) -> Iterator[list[StoredNode]]:
+    """Read the nodes of a kind in the order of their ids, all or those with higher ids than `after`, a hundred at a time.
 
     Each batch is read only when it is needed, so it includes the repairs made during the batches before it.
     """
-    after = -(2**63)
+    after = -(2**63) if after is None else after
     while rows := tx.fetch(_NEXT_BATCH, kind=kind, after=after, most=_BATCH):
         yield [_decode(row) for row in rows]
         after = rows[-1][0]

@@ -3,17 +3,20 @@
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Self
+from itertools import dropwhile
+from typing import Any, Final
 
 from trellis.core.check.names import check_names, walk_pages
 from trellis.core.check.soundness import Examination, Problem, ProblemGroup, build_finding, examine
+from trellis.core.check.steps import Steps
 from trellis.core.check.unreadable import list_unreadable, tell_unreadable
-from trellis.core.fields import Field, Integer
+from trellis.core.fields import Field, Integer, Text, parse_whole_number
 from trellis.core.nodes import DEEPEST, NodeKind
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import STANDARD
+from trellis.errors import refuse_fault
 from trellis.sentences import join, say, say_many
 from trellis.store import check, events, keys, lists, nodes, requests, siblings, snapshots
 from trellis.store.check import UnreadableValue
@@ -26,12 +29,12 @@ _SEARCH: Final = "search"
 _MAX_TOLD: Final = 10  # the most gaps in the event log, or kinds of damage, that are reported one by one
 _MAX_REPAIRS: Final = 10_000  # problems that one repair, and so one event, is about
 _MAX_RANGES: Final = 1_000_000  # counts of deleted ids that a repair writes: enough for 256 million deleted nodes
-_NODE: Final = 20  # steps of the progress for a node that is examined; a row that is scanned is one
 _HISTORY: Final = frozenset({"counters", "events", "snapshots"})  # tables that a repair writes to, so that undo knows of it
 
 _LIMIT: Final = Field(
     "limit", Integer(1, 1_000_000), "The number of problems to list at most; the counts include all.", default=10_000
 )
+_AFTER: Final = Field("after", Text(), "The `next` of the repair before this one, which this one continues.", default=None)
 
 
 def operations() -> tuple[Operation, ...]:
@@ -49,36 +52,12 @@ def operations() -> tuple[Operation, ...]:
             summary="Repair the community",
             doc="Repairs what can be repaired safely. Unreachable nodes move to the end of the top level; invalid fields "
             "get their defaults, and invisible characters are removed from names. One event records the old values. After 10,000 "
-            "problems, it ends: if `more` is true, run it again.",
+            "problems, it ends: if `more` is true, run it again, with its `next`, if it has one, as `after`.",
             run=_repair,
+            fields=(_AFTER,),
             writes=True,
         ),
     )
-
-
-@dataclass(slots=True)
-class _Steps:
-    """How far a check is, for its progress: the rows that it has scanned, and the nodes that it has examined."""
-
-    context: Context
-    scanned: int  # all rows that it will scan
-    total: int
-    done: int = 0
-
-    @classmethod
-    def count(cls, context: Context) -> Self:
-        scanned = check.count_scanned(context.tx)
-        return cls(context, scanned, scanned + _NODE * sum(size for size, _ in check.count_rows(context.tx).values()))
-
-    def scan(self, rows: int) -> None:
-        self._tell(min(self.done + rows, self.scanned))
-
-    def examine(self, count: int) -> None:
-        self._tell(min(max(self.done, self.scanned) + _NODE * count, self.total))
-
-    def _tell(self, done: int) -> None:
-        self.done = done
-        self.context.call.progress(done, self.total)
 
 
 def _list(context: Context) -> Outcome:
@@ -86,7 +65,7 @@ def _list(context: Context) -> Outcome:
     count = repairable = 0
     listed: list[dict[str, Any]] = []
     with context.tx.reading_everything():
-        steps = _Steps.count(context)
+        steps = Steps.count(context)
         unreadable = [*check.find_unreadable(context.tx, steps.scan)]
         for problem in (problem for finding in _findings(context, unreadable, steps) for problem in finding.problems):
             count += 1
@@ -123,11 +102,12 @@ def _retention(context: Context, *, is_readable: bool) -> dict[str, Any]:
 def _repair(context: Context) -> Outcome:
     repaired: list[Problem] = []
     more = False
+    after = _parse_after(context)
     with context.tx.reading_everything():
-        steps = _Steps.count(context)
-        unreadable = [*check.find_unreadable(context.tx, steps.scan)]
+        steps = Steps.count(context)
+        unreadable = [*check.find_unreadable(context.tx, steps.scan)] if after is None else []
     is_recordable = _HISTORY.isdisjoint(list_unreadable(unreadable))
-    with context.tx.reading_everything(), closing(_findings(context, unreadable, steps)) as findings:
+    with context.tx.reading_everything(), closing(_findings(context, unreadable, steps, after)) as findings:
         for finding in findings if is_recordable else ():
             if finding.repair is None:
                 continue
@@ -136,7 +116,9 @@ def _repair(context: Context) -> Outcome:
             finding.repair()
             repaired.extend(problem for problem in finding.problems if problem.repairable)
     listed = [problem._asdict() for problem in repaired]
-    result = {"repaired": len(repaired), "problems": listed, "more": more}
+    # Where something cannot be read, the next repair has to find that as well, and begins anew.
+    further = f"{steps.kind}:{steps.node}" if more and steps.kind and not unreadable else None
+    result = {"repaired": len(repaired), "problems": listed, "more": more, "next": further}
     if not repaired:
         return Outcome(result, happened=False)
     lists.note_everything(context.tx)
@@ -149,18 +131,35 @@ def _repair(context: Context) -> Outcome:
     )
 
 
-def _findings(context: Context, unreadable: Sequence[UnreadableValue], steps: _Steps) -> Generator[ProblemGroup]:
-    """Find all problems, part by part, each after the repairs before it; skip checks that would read `unreadable` values."""
+def _parse_after(context: Context) -> tuple[str, int] | None:
+    """Return the kind and the id after which a repair continues. Raises Refused."""
+    if (text := context.input.get(_AFTER.name)) is None:
+        return None
+    kind, _, node = text.partition(":")
+    if kind not in {kind.name for kind in context.environment.kinds} or (number := parse_whole_number(node)) is None:
+        raise refuse_fault(_AFTER.name, "INVALID_VALUE", say("after must be the `next` of a repair."))
+    return kind, number
+
+
+def _findings(
+    context: Context, unreadable: Sequence[UnreadableValue], steps: Steps, after: tuple[str, int] | None = None
+) -> Generator[ProblemGroup]:
+    """Find all problems, part by part, each after the repairs before it; skip checks that would read `unreadable` values.
+
+    With `after`, a kind and an id, only those from that node on, which cannot be about tables as a whole.
+    """
     without = list_unreadable(unreadable)
-    yield from _check_file(context)
-    yield from tell_unreadable(unreadable)
-    yield from tell_unreadable([*check.find_wrong_json(context.tx, steps.scan)])  # these keep no other check from reading the rest
+    if after is None:
+        yield from _check_file(context)
+        yield from tell_unreadable(unreadable)
+        # These keep no other check from reading the rest.
+        yield from tell_unreadable([*check.find_wrong_json(context.tx, steps.scan)])
     sizes = check.count_rows(context.tx)
     kinds = [kind for kind in context.environment.kinds if kind.name not in without]
     group_kind = context.environment.group_kind
     groups = nodes.find_all_ids(context.tx, group_kind.name) if group_kind in kinds else None
-    for kind in kinds:
-        yield from _check_rows(context, kind, groups, steps)
+    for kind in dropwhile(lambda kind: after is not None and kind.name != after[0], kinds):
+        yield from _check_rows(context, kind, groups, steps, None if after is None or kind.name != after[0] else after[1])
         yield from _check_tree(context, kind)
         yield from _check_order(context, kind)
     yield from _check_counters(context, sizes, without)
@@ -182,9 +181,11 @@ def _check_file(context: Context) -> Iterator[ProblemGroup]:
 # --- nodes --------------------------------------------------------------------------------------------------------
 
 
-def _check_rows(context: Context, kind: NodeKind, groups: set[int] | None, steps: _Steps) -> Iterator[ProblemGroup]:
+def _check_rows(
+    context: Context, kind: NodeKind, groups: set[int] | None, steps: Steps, after: int | None
+) -> Iterator[ProblemGroup]:
     unnamed: dict[str, int] = {}  # built-in nodes without an external id, by the one by which documents know them
-    for batch in check.read_batches(context.tx, kind.name):
+    for batch in check.read_batches(context.tx, kind.name, after):
         unnamed |= {kind.built_in[one.id]: one.id for one in batch if one.id in kind.built_in and one.external_id is None}
         examinations = [examine(kind, stored, groups) for stored in batch]
         for examination in examinations:
@@ -197,7 +198,7 @@ def _check_rows(context: Context, kind: NodeKind, groups: set[int] | None, steps
         for child, parent in check.find_children(context.tx, kind.name, leaf_only):
             detail = say("its parent is {parent}, {leaf}, which cannot have children", parent=parent, leaf=kind.leaf.one)
             yield _misplacement(context, kind, child, "leaf only", detail)
-        steps.examine(len(batch))
+        steps.examine(kind, batch[-1].id, len(batch))
     for gone in sorted(kind.built_in.keys() - nodes.find_existing(context.tx, kind.name, kind.built_in)):
         yield build_finding(kind.name, gone, "built in", say("this built-in {singular} is missing", singular=kind.singular))
     yield from _check_external_ids(context, kind, unnamed)

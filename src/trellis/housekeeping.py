@@ -180,28 +180,30 @@ class Purges:
 
         await self._write(note)
 
-    async def run(self, *, trusting: bool = False) -> list[str]:
+    async def run(self, *, trusting: bool = False, progress: Callable[[int], None] = lambda _done: None) -> list[str]:
         """Delete rows that are older than they are kept, in batches, so that other writes can run between them.
 
-        With `trusting`, the clock is trusted however far it has jumped. Returns the names of the rows that could not be deleted;
-        the reasons are in the log. Raises Refused if the database cannot be written to.
+        With `trusting`, the clock is trusted however far it has jumped. `progress` is told how many rows were deleted. Returns the
+        names of those that could not be deleted; the reasons are in the log. Raises Refused if the database cannot be written to.
         """
         now = self._gate.now()
         await self.note_beginning()
         if not trusting and not await self._is_clock_trusted(now):
             return []
-        failed = []
+        failed, total = [], 0
         for purge in self._list_purges(await self._write(deliveries.list_webhooks)):
             count = 0
             try:
                 while gone := await self._write(purge.delete, quiet=purge.quiet):
                     count += gone
+                    progress(total + count)
                     await asyncio.sleep(_PAUSE)
             except Refused:
                 raise
             except Exception:
                 log.exception("Old %s could not be deleted.", purge.rows)
                 failed.append(purge.rows)
+            total += count
             if count:
                 log.info("Deleted %d old %s.", count, purge.rows)
         await self._write(lambda tx: last_runs.record(tx, last_runs.PURGE, _milliseconds(now)))

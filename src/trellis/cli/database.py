@@ -193,8 +193,8 @@ def _row(problem: dict[str, Any]) -> tuple[Any, ...]:
 def purge() -> None:
     """Delete what is past its retention time, trusting this machine's clock. A service does this by itself every ten minutes."""
     settings = Settings.load()
-    with community(settings) as gate, progress_of("Deleting"):
-        failed = asyncio.run(Purges(gate, settings).run(trusting=True))
+    with community(settings) as gate, progress_of("Deleting rows") as progress:
+        failed = asyncio.run(Purges(gate, settings).run(trusting=True, progress=progress))
     if failed:
         raise Failure(f"These could not be deleted: {', '.join(failed)}. The rest of what was past its retention time is gone.")
     show("Deleted what was past its retention time. Services that did not trust their clock trust it again.")

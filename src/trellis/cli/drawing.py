@@ -15,10 +15,10 @@ _FRAME: Final = 0.1  # seconds between updates of the bar
 
 
 class DrawnProgress(Protocol):
-    """How much is done and the total, or None before anything is known. As a text, it says so."""
+    """How much is done and the total if it is known, or None before anything is known. As a text, it says so."""
 
     since: float
-    far: tuple[int, int] | None
+    far: tuple[int, int | None] | None
 
 
 def draw_json(text: str) -> None:
@@ -37,7 +37,7 @@ def draw_table(columns: Iterable[str], rows: Iterable[Iterable[str]], colours: S
 
 
 def draw_progress(what: str, progress: DrawnProgress, over: threading.Event) -> None:
-    """Show a bar on stderr until `over` is set. Before it is known how much is done, the bar pulses."""
+    """Show a bar on stderr until `over` is set. Before the total is known, the bar pulses."""
     columns = (
         bars.TextColumn("{task.description}"),
         bars.BarColumn(),

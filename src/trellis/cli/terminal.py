@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Protocol
 
 import typer
 
@@ -179,9 +179,15 @@ def interrupted_by_signals() -> Iterator[None]:
 # --- progress -----------------------------------------------------------------------------------------------------
 
 
+class Tell(Protocol):
+    """Tells how much is done and, if it is known, the total."""
+
+    def __call__(self, done: int, total: int | None = None, /) -> None: ...
+
+
 @contextmanager
-def progress_of(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show progress on stderr if something takes long. Yields a function to call with how much is done and the total.
+def progress_of(what: str) -> Iterator[Tell]:
+    """Show progress on stderr if something takes long. Yields a function to call with how much is done and, if known, the total.
 
     A terminal shows a bar, which pulses until the function is called; elsewhere a line is written now and then.
     """
@@ -203,18 +209,20 @@ def progress_at_terminal(what: str) -> AbstractContextManager[Callable[[int, int
 
 @dataclass(slots=True)
 class CommandProgress:
-    """The progress of a command: `far` is how much is done and the total, or None before anything is known."""
+    """The progress of a command: `far` is how much is done and the total if it is known, or None before anything is known."""
 
     since: float
-    far: tuple[int, int] | None = None
+    far: tuple[int, int | None] | None = None
 
-    def tell(self, done: int, total: int) -> None:
+    def tell(self, done: int, total: int | None = None) -> None:
         self.far = (done, total)
 
     def __str__(self) -> str:
         if self.far is None:
             return ""
         done, total = self.far
+        if total is None:
+            return f"{done:,} so far"
         return f"{done:,} of {total:,}" + (", finishing" if done >= total else "")  # a copy is verified, a change committed
 
 

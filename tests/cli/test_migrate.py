@@ -35,15 +35,20 @@ def test_one_that_takes_long_shows_progress_beside_the_output(
 ) -> None:
     nowhere(database_url=empty_database.database_url)
     monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.0)
+    monkeypatch.setattr("trellis.cli.terminal._PAUSE", 0.05)
 
     def migrate_slowly(*arguments: Any, **more: Any) -> int:
         said: Any = sys.stderr.buffer  # in memory: it is that of Typer's runner
         wait_until(said.getvalue)
-        return migrate(*arguments, **more)
+        number = migrate(*arguments, **more)
+        wait_until(lambda: b"finishing" in said.getvalue())
+        return number
 
     monkeypatch.setattr("trellis.cli.database.migrate", migrate_slowly)
     result = cli("migrate")
-    assert re.fullmatch(r"(Migrating: \d+ s so far\n)+", result.stderr)
+    assert re.fullmatch(
+        r"(Migrating: \d+ s so far\n)+(Migrating: \d+ of \d+\n)*(Migrating: (\d+) of \4, finishing\n)+", result.stderr
+    )
     assert result.stdout.startswith("Ran step 0001.\n")
 
 

@@ -36,15 +36,21 @@ def migrate_database(
             planned = plan_migration(settings)
             show_json(_to_dict(planned)) if json else _tell_plan(planned, describe_database(settings))
             raise typer.Exit(_PLANNED if planned.steps else 0)
-        begun: list[str] = []  # those of an attempt that is rolled back, too
+        ended: list[str] = []  # those of an attempt that is rolled back, too
         number = 0
         if at is not Condition.READY:
-            with progress_of("Migrating"):
-                number = migrate(settings, begun.append, on_wait=print_message)
+            steps = [step.name for step in plan_migration(settings).steps]
+            with progress_of("Migrating") as progress:
+
+                def end(step: str) -> None:
+                    ended.append(step)
+                    progress(steps.index(step) + 1, len(steps))
+
+                number = migrate(settings, end, on_wait=print_message)
         if not number:
             show(f"Nothing to do: the database {describe_database(settings)} is at the newest step, {find_newest_step()}.")
             return
-        for step in begun[-number:]:
+        for step in ended[-number:]:
             show(f"Ran step {step}.")
         show(f"The database {describe_database(settings)} is ready.")
 

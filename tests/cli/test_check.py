@@ -314,6 +314,24 @@ def test_a_repair_continues_where_the_one_before_it_has_ended(
     assert run("check.list")["problems"] == []
 
 
+def test_the_progress_of_a_repair_continues_as_well(
+    community: Community, settings: Settings, plant: Plant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant("UPDATE nodes SET name_key = '?' WHERE kind = 'forums'")
+    monkeypatch.setattr("trellis.core.check.report._MAX_REPAIRS", 3)
+    monkeypatch.setattr("trellis.store.check._BATCH", 2)
+    told: list[tuple[int, int]] = []
+    gate = compose(settings)
+    try:
+        first = gate.run(Call("check.repair", TERMINAL)).value
+        raw = {"after": first["next"]}
+        gate.run(Call("check.repair", TERMINAL, raw, progress=lambda done, total: told.append((done, total))))
+    finally:
+        gate.store.close()
+    assert told[0][0] > told[0][1] / 4, "groups, and some of the forums, are done"
+    assert told == sorted(told)
+
+
 def test_a_repair_that_no_other_has_ended_cannot_be_continued(trellis: Trellis) -> None:
     for after in ("forums", "forums:x", "ghosts:1", ":"):
         result = trellis("run", "check.repair", f"after={after}")

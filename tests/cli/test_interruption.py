@@ -104,7 +104,7 @@ def test_an_interrupted_repair_leaves_what_it_has_repaired(
     result = trellis("check", "--repair")
 
     assert result.exit_code == 130
-    assert result.stderr.startswith("Interrupted. What was repaired stays repaired")
+    assert result.stderr.startswith("Interrupted. Complete batches of 10,000 repairs stay")
     assert run("check.list")["count"] == wrong - 1
     assert len(events()) == before + 1
 

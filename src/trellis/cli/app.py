@@ -74,7 +74,7 @@ _LEFT: Final[Mapping[str, str]] = {
     "restore": _WHOLE,
     "routes": _NOTHING,
     "check": _NOTHING,
-    "check --repair": "What was repaired stays repaired. Run it again to repair the rest.",
+    "check --repair": "Complete batches of 10,000 repairs stay, and an incomplete one is undone. Run it again to repair the rest.",
     "doctor": _NOTHING,
     "purge": "What was deleted stays deleted. The rest is deleted when it is run again, or by a service.",
     "backup": "The database was not changed, and no unfinished copy was left.",

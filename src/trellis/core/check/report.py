@@ -104,7 +104,7 @@ def _repair(context: Context) -> Outcome:
     more = False
     after = _parse_after(context)
     with context.tx.reading_everything():
-        steps = Steps.count(context)
+        steps = Steps.count(context, after)
         unreadable = [*check.find_unreadable(context.tx, steps.scan)] if after is None else []
     is_recordable = _HISTORY.isdisjoint(list_unreadable(unreadable))
     with context.tx.reading_everything(), closing(_findings(context, unreadable, steps, after)) as findings:

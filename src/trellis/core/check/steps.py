@@ -1,6 +1,7 @@
 """How far a check is: for its progress, and for the repair that continues it."""
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Final, Self
 
 from trellis.core.nodes import NodeKind
@@ -22,9 +23,16 @@ class Steps:
     node: int = 0
 
     @classmethod
-    def count(cls, context: Context) -> Self:
-        scanned = check.count_scanned(context.tx)
-        return cls(context, scanned, scanned + _NODE * sum(size for size, _ in check.count_rows(context.tx).values()))
+    def count(cls, context: Context, after: tuple[str, int] | None = None) -> Self:
+        """Count what a check will read, or what a repair will that continues `after` a kind and an id, about."""
+        scanned, passed = check.count_scanned(context.tx) if after is None else 0, 0.0
+        sizes = check.count_rows(context.tx)
+        if after is not None:
+            for kind in takewhile(lambda kind: kind.name != after[0], context.environment.kinds):
+                passed += sizes.get(kind.name, (0, 0))[0]
+            count, highest = sizes.get(after[0], (0, 0))
+            passed += count * min(1, max(0, after[1]) / max(1, highest))
+        return cls(context, scanned, scanned + _NODE * sum(size for size, _ in sizes.values()), _NODE * int(passed))
 
     def scan(self, rows: int) -> None:
         self._tell(min(self.done + rows, self.scanned))

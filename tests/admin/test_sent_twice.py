@@ -189,6 +189,7 @@ OTHERWISE: Final = {  # why a form is none of the cases, or the tests that send 
     "/keys/{id:int}/ungrant": "keys/test_key.py",
     **dict.fromkeys(("/keys/many/grants", "/keys/many/revoke"), "many/test_selection.py"),
     **{f"/{{kind}}/many/{action.name}": "many/test_selection.py" for action in ACTIONS},
+    "/{kind}/many/drag": "many/test_dragging.py",
     "/{kind}/{id:int}/below": "many/test_below.py",
     "/{kind}/{id:int}/access": "many/test_access.py",
 }

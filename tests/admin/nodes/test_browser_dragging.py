@@ -7,7 +7,7 @@ from playwright.sync_api import Dialog, Locator, Page, Route, expect
 
 from tests.admin.conftest import LetIn
 from tests.browser import wait_until_drawn
-from tests.fixture_types import Run
+from tests.fixture_types import Events, Run
 from tests.wait import wait_until
 
 pytestmark = [
@@ -17,6 +17,7 @@ pytestmark = [
 ]
 
 _MOVE: Final = "**/forums/*/move"
+_DRAG: Final = "**/forums/many/drag"
 
 
 def _take(page: Page, name: str) -> None:
@@ -64,6 +65,26 @@ def test_a_move_whose_answer_is_lost_is_not_said_to_be_undone(page: Page, run: R
     _message(page).get_by_role("button", name="Try again").click()
     expect(_message(page)).to_contain_text("“Staff” is under the top level, before “Help” now.")
     assert _tree(page) == _order(run) == ["News", "Staff", "Help", "Wiki"]
+
+
+def test_nor_is_a_group_whose_answer_is_lost(page: Page, run: Run, events: Events) -> None:
+    page.route("**/admin/news*", lambda route: route.abort())  # which would tell the page of it
+    page.goto("/admin/forums")
+    known = len(events())
+    for name in ("Wiki", "Staff"):
+        page.get_by_label(f"Choose {name}", exact=True).check()
+    page.route(_DRAG, _lose_answer)
+    _drag(page, "Staff", "News")
+    expect(_message(page)).to_contain_text("They are shown where they were, but may have moved. The service cannot be reached.")
+    assert _tree(page) == ["News", "Help", "Wiki", "Staff"]
+    page.unroute(_DRAG)
+    _message(page).get_by_role("button", name="Try again").click()
+    expect(_message(page)).to_contain_text("“Wiki” and one more are under the top level, before “News” now.")
+    assert _tree(page) == _order(run) == ["Wiki", "Staff", "News", "Help"]
+    assert len(events()) == known + 2
+    _message(page).get_by_role("button", name="Undo").click()
+    expect(_message(page)).to_contain_text("They are back where they were.")
+    assert _tree(page) == _order(run) == ["News", "Help", "Wiki", "Staff"]
 
 
 def test_nor_is_one_whose_network_goes_before_the_answer(page: Page, run: Run) -> None:

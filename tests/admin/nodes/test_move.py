@@ -179,9 +179,9 @@ def test_a_script_moves_and_gets_the_new_version(admin: Visitor, community: Comm
     sent = {"_version": _seen(admin, path), "parentId": str(community.news), "before": str(community.interviews)}
     told = admin.post(f"{path}/move", sent, headers=_JSON).json()
     assert (told["parentId"], told["position"], told["moved"]) == (community.news, 1, True)
-    assert told["version"] == _seen(admin, path)
+    assert told["versions"][0] == _seen(admin, path)
     assert _order(run, parentId=community.news) == ["Releases", "Staff", "Interviews"]
-    again = admin.post(f"{path}/move", sent | {"_version": told["version"]}, headers=_JSON).json()
+    again = admin.post(f"{path}/move", sent | {"_version": told["versions"][0]}, headers=_JSON).json()
     assert again["moved"] is False
     assert len(events()) == len(before) + 1
 

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from trellis.admin.many import access, below, selection
+from trellis.admin.many import access, below, dragging, selection
 from trellis.admin.many.plan import BATCH, FROM, MOST, BatchPlan, Write, find_done, find_way_back, plan_or_carry_out
 from trellis.admin.many.selection import IDS, find_many_actions
 from trellis.admin.nodes import of_node, show_missing
@@ -21,6 +21,8 @@ def pages(catalogue: Catalogue, kind: NodeKind) -> tuple[Page, ...]:
         path = f"/{kind.name}/many/{action.name}"
         needs = (kind.operation(action.verb), BATCH)
         rows += [("GET", path, selection.index, reads), ("POST", path, partial(selection.run, action), needs)]
+    if kind.ordered:
+        rows.append(("POST", f"/{kind.name}/many/drag", dragging.run, changes))
     if kind.tree and kind.options:
         rows += [("GET", f"{one}/below", below.index, changes)]
         rows += [("POST", f"{one}/below", of_node(below.run, partial(show_missing, keeps=True)), changes)]

@@ -61,7 +61,7 @@ async def move(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) 
     except Conflict as conflict:
         return await _show_conflict(kind, request, conflict.record)
     except Refused as refused:
-        refusal = _tell_person(refused)
+        refusal = tell_person(refused)
         if request.wants_json or refused.status == 404:
             raise refusal from None
         return await show(kind, request, record, 400, refusal)
@@ -73,12 +73,12 @@ async def move(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) 
     )
     if request.wants_json:
         place = {"id": moved["id"], "parentId": moved.get("parentId"), "position": moved["position"]}
-        note = _note_on_manager(kind, moved) if is_moved else ""
-        return request.json(place | {"version": node_version(moved), "message": message, "moved": is_moved, "note": note})
+        note = note_on_manager(kind, moved) if is_moved else ""
+        return request.json(place | {"versions": [node_version(moved)], "message": message, "moved": is_moved, "note": note})
     return request.redirect(await tree_address(request, kind, moved), message)
 
 
-def _tell_person(refused: Refused) -> Refused:
+def tell_person(refused: Refused) -> Refused:
     """Return a refusal whose sentences do not begin with the name under which a program sends the field."""
     if not refused.faults:
         return refused
@@ -93,7 +93,8 @@ def _leave_out(name: str, detail: str, _find: Callable[[str], str]) -> str:
     return rest[:1].upper() + rest[1:]
 
 
-def _note_on_manager(kind: NodeKind, record: Mapping[str, Any]) -> str:
+def note_on_manager(kind: NodeKind, record: Mapping[str, Any]) -> str:
+    """Return a sentence that the next apply of a document moves the node back; "" if no document manages it."""
     manager = record["managedBy"]
     return (
         say(
@@ -106,16 +107,26 @@ def _note_on_manager(kind: NodeKind, record: Mapping[str, Any]) -> str:
     )
 
 
-async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any]) -> Response:
+async def refuse_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any]) -> Refused:
+    """Return the refusal of a script that moves a node which somebody has changed since its page was loaded."""
+    detail = await _describe_conflict(kind, request, theirs)
+    return Refused("PRECONDITION_FAILED", say("{detail} Reload the page to see where it is.", detail=detail))
+
+
+async def _describe_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any]) -> str:
     change = await last_change(request, kind, theirs["id"])
     name = isolate(theirs["name"])
-    detail = (
+    return (
         say("{who} has changed {name} since this page was loaded. Nothing was moved.", name=name, who=isolate(change.who))
         if change is not None
         else say("{name} has been changed since this page was loaded. Nothing was moved.", name=name)
     )
+
+
+async def _show_conflict(kind: NodeKind, request: PageRequest, theirs: Mapping[str, Any]) -> Response:
     if request.wants_json:
-        raise Refused("PRECONDITION_FAILED", say("{detail} Reload the page to see where it is.", detail=detail))
+        raise await refuse_conflict(kind, request, theirs)
+    detail = await _describe_conflict(kind, request, theirs)
     at = (
         say("It is now at “{path}”, position {position}", path=isolate(theirs["path"]), position=theirs["position"])
         if kind.tree

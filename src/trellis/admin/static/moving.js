@@ -9,7 +9,7 @@ const above = (node) => node.parentElement.closest(".node");
 export function moving(view) {
   const mover = {
     put: (node, place) => put(view, node, place),
-    settle: (node, from) => settle(view, node, from),
+    settle: (node, from) => settle(view, [stepFrom(view, node, from)]),
     move: (nodes, place) => move(view, nodes, place),
   };
   view.list.addEventListener("keydown", (event) => keys(view, mover, event), true);
@@ -62,23 +62,28 @@ function where(view, node, first = node) {
 
 // Moves nodes to a place, the last one first: those that are there already stay.
 function move(view, nodes, { list, next }) {
-  const group = [];
   while (nodes.includes(next)) next = next.nextElementSibling;
-  for (const node of [...nodes].reverse()) {
-    const from = placeOf(node);
-    put(view, node, { list, next });
-    settle(view, node, from, { group });
+  settle(view, [...nodes].reverse().map((node) => {
+    const step = shift(view, node, { list, next });
     next = node;
-  }
+    return step;
+  }));
 }
 
-// Sends the new place of a node to the server, after earlier moves. If the move is refused, the node goes back to `from`, and so do
-// nodes that were moved later, since they may have been put beside it. The moves of a `group` have one message.
-function settle(view, node, from, { undone = false, group = [] } = {}) {
-  const to = placeOf(node);
-  if (to.list === from.list && to.next === from.next) return;
-  const move = { node, from, to, undone, group, place: describe(view, node) };
-  group.push(move);
+function shift(view, node, place) {
+  const from = placeOf(node);
+  put(view, node, place);
+  return stepFrom(view, node, from);
+}
+
+const stepFrom = (view, node, from) => ({ node, from, to: placeOf(node), place: describe(view, node) });
+
+// Sends the steps of a move, which are the new places of its nodes, to the server, after earlier moves. If the move is refused, its
+// nodes go back, and so do nodes that were moved later, since they may have been put beside them.
+function settle(view, all, undone = false) {
+  const steps = all.filter(({ from, to }) => to.list !== from.list || to.next !== from.next);
+  if (!steps.length) return;
+  const move = { steps, undone };
   view.moves.push(move);
   view.changes += 1;
   view.sending = view.sending.catch(() => {}).then(() => view.moves.includes(move) && send(view, move));
@@ -95,51 +100,52 @@ function describe(view, node) {
 }
 
 async function send(view, move) {
-  const { node, from, undone, group } = move;
+  const { steps, undone } = move;
+  const nodes = steps.map(({ node }) => node);
+  const [node] = nodes.slice(-1);
+  const others = nodes.length - 1;
   const csrf = document.querySelector("input[name=csrf]").value;
-  const body = new URLSearchParams({ csrf, _version: node.dataset.version, ...move.place });
+  const body = new URLSearchParams({ csrf, _version: nodes.map((one) => one.dataset.version), ...steps[0].place });
+  if (others) for (const name of ["parentId", "before", "after"]) body.set(name, steps.map(({ place }) => place[name] ?? ""));
+  if (others) body.set("ids", nodes.map((one) => one.dataset.id));
   try {
     const handle = node.querySelector(":scope > .node-row > .handle");
-    const result = await askJson(handle, `${view.list.dataset.path}/${node.dataset.id}/move`, { method: "POST", body });
+    const address = `${view.list.dataset.path}/${others ? "many/drag" : `${node.dataset.id}/move`}`;
+    const result = await askJson(handle, address, { method: "POST", body });
     view.moves.splice(view.moves.indexOf(move), 1);
     view.changes += 1;
-    node.dataset.version = result.version;
-    if (group.at(-1) !== move) return;
-    const others = group.length - 1;
-    const buttons = undone || (!others && !result.moved) ? [] : [[t("Undo"), () => undo(view, group)]];
-    const told = { name: nameOf(node), where: where(view, group[0].node, node) };
+    nodes.forEach((one, at) => (one.dataset.version = result.versions[at]));
+    const buttons = undone || (!others && !result.moved) ? [] : [[t("Undo"), () => undo(view, steps)]];
+    const told = { name: nameOf(node), where: where(view, nodes[0], node) };
     const now = undone
       ? others ? t("They are back where they were.") : t("“{name}” is back {where}.", told)
       : others ? many(others, "“{name}” and one more are {where} now.", "“{name}” and {count} more are {where} now.", told) : t("“{name}” is {where} now.", told);
     view.announce(result.note && !undone ? `${now} ${result.note}` : now, { buttons });
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    const others = view.moves.length - 1;
+    const later = view.moves.length - 1;
     view.changes += 1;
-    for (const one of view.moves.splice(0).reverse()) put(view, one.node, one.from);
-    const along = others ? ` ${many(others, "The next move was not sent.", "The next {count} moves were not sent.")}` : "";
+    for (const one of view.moves.splice(0).flatMap((one) => one.steps).reverse()) put(view, one.node, one.from);
+    const along = later ? ` ${many(later, "The next move was not sent.", "The next {count} moves were not sent.")}` : "";
     const buttons = error.refused ? [] : [[t("Try again"), () => again(view, move)]];
-    const now = error.unsure ? t("“{name}” is shown where it was, but may have moved.", { name: nameOf(node) }) : t("“{name}” is back where it was.", { name: nameOf(node) });
+    const told = { name: nameOf(node) };
+    const now = error.unsure
+      ? others ? t("They are shown where they were, but may have moved.") : t("“{name}” is shown where it was, but may have moved.", told)
+      : others ? t("They are back where they were.") : t("“{name}” is back where it was.", told);
     view.announce(`${now} ${error.message}${along}`, { bad: true, stay: buttons.length > 0, buttons });
   }
 }
 
-function again(view, { node, from, to, undone }) {
-  if (!isThere(to) || !isThere(from)) return view.announce(t("The tree has changed in the meantime. Reload the page."), { bad: true });
-  put(view, node, to);
-  settle(view, node, from, { undone });
+function again(view, { steps, undone }) {
+  const nodes = steps.map(({ node }) => node);
+  const isThere = ({ list, next }) => list.isConnected && (!next || next.parentElement === list || nodes.includes(next));
+  if (!steps.every(({ from, to }) => isThere(to) && isThere(from))) return view.announce(t("The tree has changed in the meantime. Reload the page."), { bad: true });
+  for (const { node, to } of steps) put(view, node, to);
+  settle(view, steps.map(({ node, from }) => stepFrom(view, node, from)), undone);
 }
 
-const isThere = ({ list, next }) => list.isConnected && (!next || next.parentElement === list);
-
-function undo(view, moved) {
-  if (!moved.every(({ from }) => from.list.isConnected)) return;
-  const group = [];
-  for (const { node, from } of [...moved].reverse()) {
-    const to = placeOf(node);
-    put(view, node, from);
-    settle(view, node, to, { undone: true, group });
-  }
+function undo(view, steps) {
+  if (steps.every(({ from }) => from.list.isConnected)) settle(view, [...steps].reverse().map(({ node, from }) => shift(view, node, from)), true);
 }
 
 // --- by keyboard ----------------------------------------------------------------------------------------------------

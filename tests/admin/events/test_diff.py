@@ -43,6 +43,20 @@ def test_the_groups_of_a_blog_are_told_by_their_names() -> None:
     assert (found["Who may read it"].removed, found["Who may read it"].added) == (("every group",), ("Members",))
 
 
+def test_signs_and_names_for_programs_are_told_in_words() -> None:
+    after = {"role": "structure-editor", "mailedAlarms": ["*"], "events": ["*", "forums.created"], "name": "*"}
+    found = _changes(None, after, resource="administrators")
+    told = {label: change.added or change.parts for label, change in found.items()}
+    assert told == {
+        "Role": (("added", "Structure editor"),),
+        "Mailed alarms": ("Every alarm",),
+        "Events": ("Every event", "forums.created"),
+        "Name": (("added", "*"),),
+    }
+    fewer = _changes({"mailedAlarms": ["*"]}, {"mailedAlarms": ["widened-key"]}, ("mailedAlarms",), "administrators")
+    assert fewer["Mailed alarms"].added == ("A key may do more",)
+
+
 def test_a_list_with_only_another_order_or_fewer_repetitions_is_told_whole() -> None:
     before = {"events": ["a", "b", "b"], "addresses": ["c", "d"]}
     found = _changes(before, {"events": ["a", "b"], "addresses": ["d", "c"]}, ("events", "addresses"), "webhooks")

@@ -9,9 +9,11 @@ from itertools import groupby, takewhile
 from operator import itemgetter
 from typing import Any, Final
 
+from trellis.core.alarms import ALARMS
 from trellis.core.fields import EVERYONE
 from trellis.core.keys import list_bounds
 from trellis.core.nodes import NodeKind
+from trellis.core.roles import ROLES
 from trellis.sentences import join, say
 
 _MAX_SHORT: Final = 60  # characters; longer texts are compared word by word
@@ -46,6 +48,12 @@ _LABELS: Final = {  # of members that no operation takes as a field
     "event": say("Event"),
     "usedAt": say("Used at"),
     "task": say("Task"),
+}
+
+_WORDS: Final[Mapping[str, Mapping[str, str]]] = {  # for values that are names or signs, by member
+    "mailedAlarms": {"*": say("Every alarm"), **{rule.name: say(rule.label) for rule in ALARMS}},
+    "events": {"*": say("Every event")},
+    "role": {name: say(role.title) for name, role in ROLES.items()},
 }
 
 Part = tuple[str, str]  # "same", "removed" or "added", and the text
@@ -141,9 +149,10 @@ def _change(label: str, name: str, old: Any, new: Any, groups: Mapping[int, str]
         return MemberChange(label, rows=tuple(rows))
     if name == _BOUNDS and not isinstance(old, list) and not isinstance(new, list):
         old, new = list_bounds(old or {}), list_bounds(new or {})
+    words = _WORDS.get(name, {})
     if isinstance(old, list) or isinstance(new, list):
-        return _diff_lists(label, [_format(one) for one in old or ()], [_format(one) for one in new or ()])
-    return MemberChange(label, parts=diff_texts(_format(old), _format(new), effort))
+        return _diff_lists(label, [_format(one, words) for one in old or ()], [_format(one, words) for one in new or ()])
+    return MemberChange(label, parts=diff_texts(_format(old, words), _format(new, words), effort))
 
 
 def _diff_groups(label: str, old: Any, new: Any, groups: Mapping[int, str]) -> MemberChange:
@@ -234,13 +243,13 @@ def _shorten_middle(text: str, *, first: bool, last: bool) -> str:
     return ("" if first else text[:_CONTEXT]) + " … " + ("" if last else text[-_CONTEXT:])
 
 
-def _format(value: Any) -> str:
+def _format(value: Any, words: Mapping[str, str]) -> str:
     if isinstance(value, bool):
         return say("yes") if value else say("no")
     if isinstance(value, Mapping):  # somebody who has made something
         return say("The terminal") if value.get("type") == "terminal" else str(value.get("name", ""))
     if isinstance(value, str):
-        return value  # a Sentence stays one, so that it can be translated
+        return words.get(value, value)  # a Sentence stays one, so that it can be translated
     return "" if value is None else str(value)
 
 

@@ -91,7 +91,7 @@ def test_every_answer_has_the_headers_and_no_inline_scripts_or_styles(admin: Vis
 def test_a_stale_form_is_shown_again_with_what_was_typed(admin: Visitor, mira: int, events: Events) -> None:
     before = events()
     response = admin.post(f"/administrators/{mira}", {"name": "Mira Holm-Berg", "login": LOGIN}, csrf="0" * 64)
-    assert response.status_code == 400
+    assert response.status_code == 409
     assert 'value="Mira Holm-Berg"' in response.text
     assert "Mira Holm has signed in since this form was opened. Nothing has been changed yet." in page_text(response)
     assert events() == before
@@ -143,7 +143,7 @@ def test_a_stale_form_that_is_too_long_to_be_kept_is_not_said_to_be_there(admin:
     )
     assert (few.status_code, "What you typed is still here" in page_text(few)) == (409, True)
     assert find_form(few, "/proposals").all("proposal") == [str(n) for n in range(1, 10)]
-    assert many.status_code == 412
+    assert many.status_code == 409
     assert "What you typed is still here" not in page_text(many)
     assert "Nothing has been changed. What you typed is too long to be kept: go back" in page_text(many)
 
@@ -361,13 +361,19 @@ def test_what_a_browser_without_its_cookies_sends_is_not_said_to_be_kept(visitor
     assert (after.status_code, after.headers["location"]) == (303, "/admin/forums/new")
 
 
+def _refuse_full_disk() -> None:
+    raise Refused("BUSY", "The database cannot grow: the disk is full.")
+
+
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("path", "typed"),
     [
         ("/forums/new", {"name": "Garden", "_action": "save"}),
         ("/forums/{help}/move", {"place": "first", "_action": "save"}),
+        ("/forums/{help}/delete", {}),
         ("/events/{last}/undo", {"_action": "undo"}),
+        ("/change-sets/{set}/undo", {}),
     ],
 )
 def test_a_form_that_the_database_refused_is_no_mistake_of_whoever_sent_it(
@@ -375,15 +381,23 @@ def test_a_form_that_the_database_refused_is_no_mistake_of_whoever_sent_it(
 ) -> None:
     run("forums.update", community.help, name="Aid")
 
-    def refuse() -> None:
-        raise Refused("BUSY", "The database cannot grow: the disk is full.")
-
-    path = path.format(help=community.help, last=events()[-1]["seq"])
+    update = {"operation": "forums.update", "id": community.help, "body": {"name": "Help"}}
+    run("core.batch", operations=[update])
+    path = path.format(help=community.help, last=events()[-1]["seq"], set=events()[-1]["changeSet"])
     filled = find_form(admin.get(path), path).filled(**typed)
     before = len(events())
-    with before_writing(refuse):
+    with before_writing(_refuse_full_disk):
         refused = admin.post(path, filled)
     assert refused.status_code == 503
     assert "the disk is full" in page_text(refused)
     assert len(events()) == before
     assert admin.post(path, filled).status_code == 303
+
+
+def test_nor_is_one_for_many_nodes(admin: Visitor, community: Community, events: Events) -> None:
+    path, before = "/forums/many/delete", len(events())
+    admin.get("/forums")
+    filled = find_form(admin.post(path, {"ids": str(community.help)}), path).filled(_action="do")
+    with before_writing(_refuse_full_disk):
+        refused = admin.post(path, filled)
+    assert (refused.status_code, "the disk is full" in page_text(refused), len(events())) == (503, True, before)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.fixture_types import Run
 from trellis.admin.runner import Runner
+from trellis.admin.submitted import find_status
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.idempotency import refuse_running
@@ -51,8 +52,10 @@ def test_a_form_sent_again_while_the_first_one_still_runs_is_told_so(
 
     monkeypatch.setattr(gate, "submit", refuse)
     call = Call("forums.create", TERMINAL, {"name": "News"}, token="panel/once", fingerprint="of the form")
-    with pytest.raises(Refused, match=r"^BUSY: This form is still being processed\. Wait a moment, then send it again\.$"):
+    with pytest.raises(Refused) as refused:
         asyncio.run(Runner(gate, settings).perform_once(call, size=0))
+    assert refused.value.detail == "This form is still being processed. Wait a moment, then send it again."
+    assert find_status(refused.value) == 409
     assert run("forums.list")["totalResults"] == 0
 
 

@@ -252,7 +252,7 @@ def test_ones_own_password_is_changed_where_the_present_one_is_asked_for(admin: 
     wrong = admin.post("/account/password", {"currentPassword": "wrong", "password": "quite another password"})
     assert wrong.status_code == 400
     stale = admin.post("/account/password", {"currentPassword": PASSWORD, "password": "quite another password"}, csrf="0" * 64)
-    assert (stale.status_code, "Passwords are not kept" in page_text(stale)) == (400, True)
+    assert (stale.status_code, "Passwords are not kept" in page_text(stale)) == (409, True)
     assert "still here" not in page_text(stale)
     assert events() == before
 

@@ -30,7 +30,7 @@ from trellis.admin.runner import PasswordNeeded, Runner, SignInNeeded
 from trellis.admin.sections import pages_of
 from trellis.admin.sessions import find_signed_in, is_equal, set_cookie
 from trellis.admin.static import Static
-from trellis.admin.submitted import CSRF, StaleForm, show_typed
+from trellis.admin.submitted import CSRF, StaleForm, find_status, show_typed
 from trellis.core.admins import generate_visitor_token, is_visitor_token
 from trellis.core.alarms import count_unread
 from trellis.core.gate import Gate
@@ -220,8 +220,8 @@ class Panel:
             if request.wants_json:
                 raise Refused(stale.message, _STALE_PAGE) from None
             if request.me is None:  # before signing in, only what was typed into this one page can be lost
-                title, shown = say("Send it again"), show_typed(request.form.carried())
-                return request.page("error.html", status=409, title=title, refused=stale, back=request.path, shown=shown)
+                lost = {"title": say("Send it again"), "back": request.path, "shown": show_typed(request.form.carried())}
+                return request.page("error.html", status=find_status(stale), refused=stale, **lost)
             return self._resend(request, stale)
         except PasswordNeeded:
             return self._confirm_first(request)
@@ -322,7 +322,7 @@ class Panel:
         if request.form.is_too_large_to_carry:
             return self._refusal(request, Refused(stale.message, say(_LOST_WITH_SESSION, why=stale.why)))
         title, carried = say("Send it again"), request.form.carried()
-        return show_kept_form(request, title, request.path, carried, stale.detail, with_token=True, status=409)
+        return show_kept_form(request, title, request.path, carried, stale.detail, with_token=True, status=find_status(stale))
 
     # --- refusals -------------------------------------------------------------------------------------------------
 
@@ -336,7 +336,7 @@ class Panel:
         try:
             shown = show_typed(request.form.carried()) if request.me is not None else []
             title = title or say(refused.refusal.title)
-            response = request.page("error.html", status=refused.status, title=title, refused=refused, back="", shown=shown)
+            response = request.page("error.html", status=find_status(refused), title=title, refused=refused, back="", shown=shown)
         except Exception:  # whatever broke the layout must not hide the refusal
             log.exception("The error page of request %s failed.", request.request_id, extra=request.log_fields)
             response = Response(request.language.sentence(refused.detail), refused.status, media_type="text/plain")

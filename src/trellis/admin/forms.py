@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Final, Self
 
-from trellis.admin.submitted import CSRF, SentBefore, StaleForm, Submitted
+from trellis.admin.submitted import CSRF, StaleForm, Submitted, find_status
 from trellis.admin.times import EXACT, UTC_CLOCK, Clock
 from trellis.core.fields import EVERYONE, MAX_ID, OR_NULL, Choice, Field, parse_whole_number, quote
 from trellis.errors import Fault, Refused, raise_faults
@@ -138,7 +138,7 @@ class Form:
         told = [replace(fault, detail=self.clock.tell(fault.detail)) for fault in refused.faults]
         self.faults = tuple(sorted(told, key=lambda f: order.index(field_of(f)) if field_of(f) else len(order)))
         self.more_faults = refused.more_faults
-        self.status = 409 if isinstance(refused, SentBefore) else 400
+        self.status = find_status(refused)
         self.title = "" if refused.faults else self.clock.tell(refused.detail)
         if isinstance(refused, StaleForm):
             self.faults = ()

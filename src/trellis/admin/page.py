@@ -325,7 +325,7 @@ class PageRequest:
     def page(self, template: str, *, status: int | None = None, **context: Any) -> Response:
         """Respond with a template; see templates/layout.html for its context. Unless given, the status is that of its `form`."""
         form = context.get("form")
-        status = self.runner.choose_status(status or (form.status if isinstance(form, Form) else 200))
+        status = status or (form.status if isinstance(form, Form) else 200)
         return Response(self.view.render(template, self, context), status, media_type="text/html")
 
     async def large_page(self, template: str, *, status: int | None = None, **context: Any) -> Response:

@@ -55,18 +55,13 @@ class Runner:
         self._long = long_reads or make_long_reads(settings)
         self.settings = settings
         self.receive: Receive | None = None
-        self.failed: int | None = None  # the status with which the database failed in this request, if it did
         self._read_seconds = settings.database_pool_timeout + settings.database_read_timeout
 
     def serving(self, receive: Receive) -> Self:
         """Return a runner for one request, whose body must be read before anything is written."""
         runner = copy(self)
-        runner.receive, runner.failed = receive, None
+        runner.receive = receive
         return runner
-
-    def choose_status(self, status: int) -> int:
-        """Return the status of a page: if that is a refusal and the database failed, its own, since what was sent was not wrong."""
-        return self.failed if self.failed is not None and status >= 400 else status
 
     async def check(self) -> Result:
         """Check the database for somebody who may. Callers share one check at a time, since it reads every row. Raises Refused."""
@@ -85,8 +80,6 @@ class Runner:
         try:
             return await self._perform(call, slow=slow, size=size)
         except Refused as refused:
-            if refused.status >= 500:
-                self.failed = refused.status
             if not refused.faults:
                 raise
             refused.faults = tuple(replace(fault, detail=drop_advice(fault.detail)) for fault in refused.faults)
@@ -122,8 +115,9 @@ class Runner:
         await self._wait_until_ended(call)
         try:
             return await self.perform(call, size=size)
-        except StillRunning:
-            raise Refused("BUSY", say("This form is still being processed. Wait a moment, then send it again.")) from None
+        except StillRunning as refused:
+            refused.detail = say("This form is still being processed. Wait a moment, then send it again.")
+            raise
         except KeyReused as refused:
             raise SentBefore(is_gone=isinstance(refused, RecordGone)) from None
 

@@ -72,6 +72,14 @@ class SentBefore(Refused):
         )
 
 
+def find_status(refused: Refused) -> int:
+    """Return the status of a page that shows a refused form again: that of the refusal, or 409 if that is about a header.
+
+    412 and 422 are about If-Match and Idempotency-Key, which no form has: what it is about has changed, or it took effect before.
+    """
+    return 409 if refused.status in {412, 422} else refused.status
+
+
 class Submitted(Mapping[str, str]):
     """The fields of a form that was sent: each name with its last value; `all` returns every value of a name.
 

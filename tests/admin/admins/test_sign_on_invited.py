@@ -150,7 +150,7 @@ def test_a_password_that_its_owner_could_not_sign_in_with_is_refused_and_the_lin
     run("admins.create", name="Mira Holm", login="mira", password="correct horse battery")
     run("admins.set_role", 1, role="auditor")  # while the page was open
     refused = ada.post(path, form)
-    assert refused.status_code == 400
+    assert refused.status_code == 409
     assert "Sign in with Lantern ID: only owners can use a password." in page_text(refused)
     come_back(ada, provider.sign_in(leave(ada, path)))
     come_back(ada, provider.sign_in(ada.get("/sign-on").headers["location"]))

@@ -243,7 +243,7 @@ def test_the_password_is_asked_for_again_before_a_key_is_made(admin: Visitor, cl
 def test_a_stale_form_makes_nothing_and_keeps_the_ticks(admin: Visitor, events: Events) -> None:
     before = events()
     page = admin.post("/keys/new", _form(admin), csrf="0" * 64)
-    assert page.status_code == 400
+    assert page.status_code == 409
     assert "signed in since this form was opened" in page_text(page)
     assert re.search(r'value="forums.create"[^>]* checked', page.text)
     assert events() == before

@@ -483,7 +483,7 @@ def test_a_key_is_revoked_with_a_reason(admin: Visitor, key: MakeKey, gate: Gate
     admin.sign_in()  # rotating asks for the password
     before = events()
     refused = admin.post("/keys/1/edit", edited)
-    assert (refused.status_code, "was revoked at" in page_text(refused)) == (400, True)
+    assert (refused.status_code, "was revoked at" in page_text(refused)) == (409, True)
     assert events() == before
 
 

@@ -216,7 +216,7 @@ def test_deletes_are_planned_with_what_is_below_and_need_to_be_allowed(admin: Vi
     kept = plan(admin, less)
     assert "2 nodes are not in the document and will be kept: forum Beds, forum Roses." in page_text(kept)
     refused = plan(admin, less, prune="1", maxDeletes="1")
-    assert refused.status_code == 400
+    assert refused.status_code == 409
     assert "2 nodes would be deleted, and at most 1 may be" in page_text(refused)
     assert "maxDeletes" not in page_text(refused)
     assert "allow it in the options below" in page_text(refused)
@@ -233,7 +233,7 @@ def test_deletes_are_planned_with_what_is_below_and_need_to_be_allowed(admin: Vi
 def test_an_empty_section_needs_to_be_allowed(admin: Visitor) -> None:
     empty = "format: trellis/1\nname: garden\nforums: []\n"
     refused = plan(admin, empty)
-    assert refused.status_code == 400
+    assert refused.status_code == 409
     assert "There is nothing in forums. If this is intended, allow it in the options below." in page_text(refused)
     assert plan(admin, empty, allowEmpty="1").status_code == 200
 
@@ -314,7 +314,7 @@ def test_nothing_is_applied_without_a_plan(admin: Visitor, run: Run) -> None:
 def test_a_stale_form_plans_nothing_and_keeps_the_document(admin: Visitor) -> None:
     form = document_form(admin.get("/structure"))
     response = admin.post("/structure", form.filled(document=GARDEN, _action="plan"), csrf="0" * 64)
-    assert response.status_code == 400
+    assert response.status_code == 409
     assert "signed in since this form was opened" in page_text(response)
     assert document_form(response)["document"] == GARDEN
 

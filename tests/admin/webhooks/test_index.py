@@ -171,7 +171,7 @@ def test_a_fault_stands_at_its_field_whatever_is_ticked(admin: Visitor, ticked: 
 def test_making_one_asks_for_the_password_and_needs_the_token(admin: Visitor, gate: Gate, clock: Clock) -> None:
     form = open_form(admin)
     before = stored_rows(gate)
-    assert admin.post("/webhooks/new", form, csrf="0" * 64).status_code == 400
+    assert admin.post("/webhooks/new", form, csrf="0" * 64).status_code == 409
     clock.move(minutes=20)
     assert "confirm-password" in admin.get("/webhooks/new").headers["location"]
     assert admin.post("/webhooks/new", form).status_code == 403
@@ -185,7 +185,7 @@ def test_there_is_an_end_to_webhooks(admin: Visitor, run: Run, gate: Gate) -> No
     assert "You have reached the maximum number of webhooks" in page_text(page)
     assert 'href="/admin/webhooks/new"' not in page.text
     before = stored_rows(gate)
-    assert admin.post("/webhooks/new", open_form(admin)).status_code == 400
+    assert admin.post("/webhooks/new", open_form(admin)).status_code == 409
     assert stored_rows(gate) == before
 
 

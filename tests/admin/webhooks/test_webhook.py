@@ -164,7 +164,7 @@ def test_a_form_without_a_version_and_a_stale_one_change_nothing(admin: Visitor,
     before = stored_rows(gate)
     assert admin.post("/webhooks/1/edit", {name: v for name, v in form.items() if name != "_version"}).status_code == 409
     stale = admin.post("/webhooks/1/edit", form, csrf="0" * 64)
-    assert stale.status_code == 400
+    assert stale.status_code == 409
     assert 'value="Mine"' in stale.text
     assert stored_rows(gate) == before
 
@@ -235,7 +235,7 @@ def test_switching_with_nonsense_changes_nothing(admin: Visitor, run: Run, gate:
     before = stored_rows(gate)
     assert admin.post("/webhooks/1/on", {"skipMissed": "perhaps"}).status_code == 400
     assert admin.post("/webhooks/1/on", {"url": "https://elsewhere.example/"}).status_code == 400
-    assert admin.post("/webhooks/1/on", {"skipMissed": "0"}, csrf="0" * 64).status_code == 400
+    assert admin.post("/webhooks/1/on", {"skipMissed": "0"}, csrf="0" * 64).status_code == 409
     assert stored_rows(gate) == before
 
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from trellis.admin.keys.grants import Box, GrantGrid
 from trellis.admin.keys.index import show_secret
 from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import find_status
 from trellis.core.fields import quote
 from trellis.core.keys import FOR_TRYING
 from trellis.core.operation import is_allowed
@@ -39,7 +40,7 @@ async def create(request: PageRequest) -> Response:
     try:
         created = await request.perform_once("keys.create", _describe(request, grid, names))
     except Refused as refused:
-        if request.wants_json or refused.status not in {400, 422}:
+        if request.wants_json or find_status(refused) not in {400, 409}:
             raise
         return _show_form(request, _find_boxes(request, grid, ""), set(names), refused)
     if request.wants_json:
@@ -69,7 +70,7 @@ def _find_boxes(request: PageRequest, grid: GrantGrid, wanted: str) -> list[Box]
 def _show_form(request: PageRequest, boxes: list[Box], ticked: set[str], refused: Refused | None = None) -> Response:
     return request.page(
         "keys/try.html",
-        status=refused.status if refused else 200,
+        status=find_status(refused) if refused else 200,
         title=say("A key for trying out the API"),
         boxes=boxes,
         ticked=ticked,

@@ -14,7 +14,7 @@ from trellis.admin import PREFIX
 from trellis.admin.forms import Form
 from trellis.admin.nodes import GroupNames, format_groups, format_value, node_version
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import ACTION
+from trellis.admin.submitted import ACTION, find_status
 from trellis.core.fields import EVERYONE, isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.core.version import compute_version, record_version
@@ -308,22 +308,22 @@ async def plan_or_carry_out(
 
     The plan is carried out by one operation, as one change set. The response then redirects to `back`, with a link that undoes it.
     """
-    plan, problem = None, ""
+    plan, problem, status = None, "", 200
     try:
         plan = await make_plan()
         if plan is not None and plan.count and request.form.get(ACTION, "") == "do":
             if request.form.get(PLAN, "") == plan.version:
                 result = await request.perform_once(write.operation, plan.serialize(), reason=plan.reason, check_plan=plan.check)
                 return _respond(request, back, describe(plan.all_count), result.change_set, write)
-            problem = OUTDATED
+            problem, status = OUTDATED, 409
     except Refused as refused:
-        problem = explain(refused, write.form)
+        problem, status = explain(refused, write.form), find_status(refused)
         if plan is not None and problem == OUTDATED:
             with suppress(Refused):
                 plan = await make_plan()
     return await request.large_page(
         template,
-        status=409 if problem else 200,
+        status=status,
         plan=plan,
         problem=problem,
         back=back,

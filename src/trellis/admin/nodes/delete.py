@@ -13,6 +13,7 @@ from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import node_version
 from trellis.admin.page import PageRequest
+from trellis.admin.submitted import find_status
 from trellis.core.fields import isolate
 from trellis.core.nodes import NodeKind
 from trellis.core.version import record_version
@@ -141,10 +142,9 @@ async def _delete(kind: NodeKind, request: PageRequest, record: Mapping[str, Any
     except Refused as refused:
         if refused.status == 404:
             raise
-        if refused.status == 412 and not request.stale:
-            return await show(kind, request, record, 409, _OUTDATED)
+        problem = _OUTDATED if refused.status == 412 and not request.stale else refused.detail
         fault = next((fault.detail for fault in refused.faults if fault.field == _CHILDREN), "")
-        return await show(kind, request, record, 400, refused.detail, fault)
+        return await show(kind, request, record, find_status(refused), problem, fault)
     message = _describe(kind, record, plan, moved=form.get("children") == "move")
     return request.redirect(await _address_after(kind, request, record), message, undo=result.event)
 

@@ -12,6 +12,7 @@ from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import last_change, node_version
 from trellis.admin.page import PageRequest
+from trellis.admin.submitted import find_status
 from trellis.core.fields import isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, refuse_fault, refuse_faults
@@ -64,7 +65,7 @@ async def move(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) 
         refusal = tell_person(refused)
         if request.wants_json or refused.status == 404:
             raise refusal from None
-        return await show(kind, request, record, 400, refusal)
+        return await show(kind, request, record, find_status(refused), refusal)
     moved, is_moved = result.value, result.event is not None
     message = (
         say("{name} has moved.", name=isolate(moved["name"]))

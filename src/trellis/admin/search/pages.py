@@ -35,10 +35,7 @@ async def show(request: PageRequest) -> Response:
         sections = await find_hits(request, request.query.get(TEXT.name, "").strip())
     except Refused as refused:
         form.add_refusal(refused)
-    status = 400 if form.faults else 200
-    return request.page(
-        "search/index.html", status=status, title=say("Search"), form=form, text=text, sections=sections, public=public
-    )
+    return request.page("search/index.html", title=say("Search"), form=form, text=text, sections=sections, public=public)
 
 
 async def find(request: PageRequest) -> Response:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.structure.plan import MAX_ROWS, describe_plan, list_problems
-from trellis.admin.submitted import ACTION, Submitted
+from trellis.admin.submitted import ACTION, Submitted, find_status
 from trellis.core.fields import Field, Text, isolate
 from trellis.core.keys import tidy_reason
 from trellis.core.operation import RawText
@@ -181,7 +181,7 @@ async def _show_plan(request: PageRequest, form: Form, raw: Mapping[str, Any], o
     if any(kind not in {one.name for one in request.kinds} for kind in {change["resource"] for change in result["changes"]}):
         request.require_recent_password()
     plan = await describe_plan(request, result)
-    return await show(request, form, status=None if outdated is None else 409, plan=plan, outdated=outdated)
+    return await show(request, form, status=None if outdated is None else find_status(outdated), plan=plan, outdated=outdated)
 
 
 async def _find_applied(request: PageRequest, outdated: Refused) -> int | None:

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from trellis.admin.forms import Form
 from trellis.admin.keys import RESTORE_OF_KEY, build_selection_form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted
+from trellis.admin.submitted import Submitted, find_status
 from trellis.admin.undo.plan import OUTDATED
 from trellis.core.fields import isolate, shift_timestamp
 from trellis.core.version import compute_version
@@ -219,7 +219,7 @@ async def undo(select: Select, request: PageRequest) -> Response:
             )
         else:
             problem = refused.detail
-        return _show(request, chosen, await _plan(request, chosen), 400 if refused.faults else 409, problem)
+        return _show(request, chosen, await _plan(request, chosen), find_status(refused), problem)
     return _go_back(request, chosen, result.value, result.change_set)
 
 
@@ -260,8 +260,7 @@ def _show_refused(request: PageRequest, chosen: UndoSelection, refused: Refused)
         return _show(request, chosen, None, refused.status, too_many=refused)
     if not any(chosen.form.field_of(fault) for fault in refused.faults):
         raise refused
-    chosen.form.add_refusal(refused)
-    return _show(request, chosen, None, 400)
+    return _show(request, chosen, None, chosen.form.add_refusal(refused).status)
 
 
 def _show(

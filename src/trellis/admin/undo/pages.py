@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from trellis.admin.nodes import Picker, build_picker, is_search, tree_address
 from trellis.admin.page import Page, PageRequest
+from trellis.admin.submitted import find_status
 from trellis.admin.undo.obstacle import Obstacle, find_obstacle
 from trellis.admin.undo.of_key import KEYS, KeyPlan, plan_undo_of_key
 from trellis.admin.undo.plan import OUTDATED, RESTORE, UndoPlan, plan_undo
@@ -75,7 +76,7 @@ async def undo(request: PageRequest) -> Response:
     try:
         result = (await request.perform(RESTORE, raw, preview.event["seq"], expected=expected)).value
     except Refused as refused:  # a stale form, or somebody else was faster
-        return await _refuse(request, await _preview(request), _explain(request, refused))
+        return await _refuse(request, await _preview(request), refused)
     return request.redirect(await _address_after(request, preview, result), _describe(preview, result))
 
 
@@ -91,26 +92,25 @@ async def _undo_of_key(request: PageRequest, preview: UndoPreview, event: Mappin
     try:
         result = await request.perform(RESTORE, target=event["seq"], expected=(key_version(plan.record),))
     except Refused as refused:  # a stale form, or somebody else was faster
-        return await _refuse(request, await _preview(request), _explain(request, refused))
+        return await _refuse(request, await _preview(request), refused)
     message = _describe_change(isolate(plan.record["name"]), event["seq"] if result.event else None)
     return request.redirect(f"/{KEYS}/{plan.record['id']}", message, undo=result.event)
 
 
-async def _refuse(request: PageRequest, preview: UndoPreview, problem: str = "") -> Response:
+async def _refuse(request: PageRequest, preview: UndoPreview, refused: Refused | None = None) -> Response:
     """Show why the event cannot be undone, unless this administrator has undone it: then the form was sent twice."""
     event, by = preview.event, None if preview.obstacle is None else preview.obstacle.undone_by
     done = None if by is None or request.stale else await request.fetch("events.get", target=by)
     if event is None or done is None or not request.actor.is_named(done["actor"]):
-        return await _show(request, preview, 409, problem)
+        if refused is None:
+            return await _show(request, preview, 409)
+        problem = OUTDATED if refused.status == 412 and not request.stale else refused.detail
+        return await _show(request, preview, find_status(refused), problem)
     told = say("Event {event:,} was undone.", event=event["seq"])
     if preview.kind is None:
         return request.redirect(f"/{event['resource']}/{event['resourceId']}", told, undo=by)
     record = await request.find(preview.kind.operation("get"), event["resourceId"])
     return request.redirect(await _address_after(request, preview, {"record": record}), told)
-
-
-def _explain(request: PageRequest, refused: Refused) -> str:
-    return OUTDATED if refused.status == 412 and not request.stale else refused.detail
 
 
 def _find_problem(request: PageRequest, preview: UndoPreview, plan: UndoPlan) -> tuple[int, str] | None:
@@ -150,6 +150,8 @@ async def _preview(request: PageRequest) -> UndoPreview:
             raise LookupError(f"event {number} is of no kind, and could be undone")
         return await _preview_plan(request, kind, event)
     except Refused as refused:
+        if refused.status >= 500:
+            raise
         return UndoPreview(event, kind, obstacle=await find_obstacle(request, kind, event, refused))
 
 

@@ -282,7 +282,10 @@ def test_a_second_factor_here_is_asked_for_unless_one_was_shown_there(
     wrong = other.post("/sign-on/code", find_form(asked, "/sign-on/code").filled(code="000000"))
     assert wrong.status_code == 403
     clock.move(seconds=60)
-    right = other.post("/sign-on/code", find_form(wrong, "/sign-on/code").filled(code=code()))
+    form = find_form(wrong, "/sign-on/code").filled(code=code())
+    token = other.csrf
+    assert other.post("/sign-on/code", form, csrf="0" * 64).status_code == 409
+    right = other.post("/sign-on/code", form, csrf=token)
     assert right.headers["location"] == "/admin"
     provider.claims = {"amr": ["pwd", "otp"]}
     assert sign_on(visitor()).headers["location"] == "/admin"

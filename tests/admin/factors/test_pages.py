@@ -85,6 +85,8 @@ def test_nobody_is_signed_in_before_the_second_step_and_no_code_holds_twice(
     somebody.csrf = re.search(r'name="csrf" value="([0-9a-f]{64})"', asked.text)[1]  # type: ignore[index]
     alone = somebody.post("/sign-in/passkey", {"login": LOGIN, "code": code})
     assert (alone.status_code, somebody.client.cookies.get("trellis_session")) == (403, None)
+    late = somebody.post("/sign-in/code", form, csrf="0" * 64)
+    assert (late.status_code, somebody.client.cookies.get("trellis_session")) == (409, None)
     assert somebody.post("/sign-in/code", form).headers["location"] == "/admin"
     again = second_step(visitor(), code)
     assert (again.status_code, "is incorrect, or the code was already used" in page_text(again)) == (403, True)

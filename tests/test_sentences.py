@@ -4,7 +4,7 @@ import copy
 import pickle
 from typing import Final
 
-from trellis.sentences import Sentence, Stored, adapt, advise, drop_advice, join, say, say_in, say_many
+from trellis.sentences import Sentence, Stored, adapt, advise, drop_advice, join, say, say_in, say_many, separate_limits
 
 GERMAN: Final = {
     "There is no record with the id {id}.": "Es gibt keinen Datensatz mit der Nummer {id}.",
@@ -97,3 +97,13 @@ def test_what_somebody_else_has_said_is_not_taken_apart_without_end() -> None:
     stored, said = Stored(), ": ".join("a" * 2000)
     stored.add("{host}: {error}")
     assert stored.read(said) == said
+
+
+def test_limits_are_separated_where_they_are_told_to_people() -> None:
+    limit = say("must be at most {most} words, not {raw}.", most=1500, raw=2000)
+    told = separate_limits(join([say("{name} {detail}", name="words", detail=limit), say("At most {most:,} in all.", most=9000)]))
+    assert told == "words must be at most 1,500 words, not 2000. At most 9,000 in all."
+    assert in_german(told) == "words must be at most 1.500 words, not 2000. At most 9.000 in all."
+    several = say_many(2, "{count} of at most {most}", "{count} of at most {most} words", most=1000)
+    assert separate_limits(several) == "2 of at most 1,000 words"
+    assert separate_limits("as it is 1000") == "as it is 1000"

@@ -11,8 +11,10 @@ from functools import cached_property
 from typing import Any, Final, Self
 
 _SEPARATORS: Final = ",."
+_LIMITS: Final = frozenset(("least", "most", "longest"))  # the names of values that are limits
 _VALUE: Final = re.compile(r"\{(\w+)\}")
-_ADVISED: Final = "{told} {advice}"  # the same in every language
+_ADVISED: Final = "{told} {advice}"  # the same in every language, as is the next one
+_SEPARATE: Final = "{limit:,}"
 
 
 class Sentence(str):
@@ -103,6 +105,22 @@ def advise(told: str, advice: str) -> Sentence:
 def drop_advice(sentence: str) -> str:
     """Return a sentence without the advice that `advise` added; any other text as it is."""
     return sentence.values["told"] if isinstance(sentence, Sentence) and sentence.texts == (_ADVISED,) else sentence
+
+
+def separate_limits(sentence: str) -> str:
+    """Return a sentence in which limits have thousands separators, also where its text does not ask for them."""
+    if not isinstance(sentence, Sentence) or isinstance(sentence, _Adapted):
+        return sentence
+    plain = {name for text in sentence.texts for name in _VALUE.findall(text)}
+    values = {name: _separate(name, value) if name in plain else value for name, value in sentence.values.items()}
+    text = sentence.texts[0 if values.get("count") == 1 else -1]
+    return Sentence(_fill(text, values), sentence.texts, values)
+
+
+def _separate(name: str, value: Any) -> Any:
+    if isinstance(value, str):
+        return separate_limits(value)
+    return say(_SEPARATE, limit=value) if name in _LIMITS else value
 
 
 class _Adapted(Sentence):

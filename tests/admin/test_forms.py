@@ -68,6 +68,27 @@ def test_what_was_typed_is_handed_on_as_operations_take_it() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("typed", "number"),
+    [
+        ("1,000", "1000"),
+        ("1.000", "1000"),
+        (" 12 345 678 ", "12345678"),
+        ("1\N{NARROW NO-BREAK SPACE}000", "1000"),
+        ("-1,000", "-1000"),
+    ],
+)
+def test_a_number_may_be_typed_as_lists_show_it(typed: str, number: str) -> None:
+    form = _typed(("minContent", typed))
+    assert form.raw() == {"minContent": number}
+    assert form["minContent"].value == typed
+
+
+@pytest.mark.parametrize("typed", ["1,00", "1.5", "1,000.000", ",000", "1000,000", "1,000 forums", "", "many"])
+def test_nothing_else_becomes_a_number(typed: str) -> None:
+    assert _typed(("minContent", typed)).raw() == {"minContent": typed}
+
+
 def test_an_unticked_box_is_false() -> None:
     assert _typed(("open", "0")).raw() == {"open": "0"}
     assert _typed(("open", "0"))["open"].value is False
@@ -103,7 +124,7 @@ def test_faults_stand_at_their_fields_by_their_labels() -> None:
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
-    ("language", "told"), [("en", "from 0 to 10000000, not 'abc'."), ("de", "von 0 bis 10000000 sein, nicht 'abc'.")]
+    ("language", "told"), [("en", "from 0 to 10,000,000, not 'abc'."), ("de", "von 0 bis 10.000.000 sein, nicht 'abc'.")]
 )
 def test_a_number_that_may_be_left_out_is_not_said_to_be_null(admin: Visitor, language: str, told: str) -> None:
     admin.client.headers["accept-language"] = language

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Final, Self
 
-from trellis.admin.submitted import CSRF, StaleForm, Submitted, find_status
+from trellis.admin.submitted import CSRF, StaleForm, Submitted, drop_separators, find_status
 from trellis.admin.times import EXACT, UTC_CLOCK, Clock
 from trellis.core.fields import EVERYONE, MAX_ID, OR_NULL, Choice, Field, parse_whole_number, quote
 from trellis.errors import Fault, Refused, raise_faults
@@ -121,6 +121,8 @@ class Form:
                 continue  # an empty password means no change
             elif self.widget(name) == _TIME:
                 raw[name] = self._moment(name)
+            elif self.widget(name) == "number":
+                raw[name] = drop_separators(typed[name])
             else:
                 raw[name] = typed[name].replace("\r\n", "\n")
         raise_faults(unknown)

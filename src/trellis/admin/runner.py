@@ -18,7 +18,7 @@ from trellis.http.asgi import Receive
 from trellis.http.large import LargeRequests, run_by_size
 from trellis.http.reading import LimitedReads, SharedRead, follow_fork, make_long_reads, read_in_thread
 from trellis.http.withdrawal import wait_for_write
-from trellis.sentences import drop_advice, say
+from trellis.sentences import drop_advice, say, separate_limits
 from trellis.settings import Settings
 
 P = ParamSpec("P")
@@ -74,15 +74,16 @@ class Runner:
     async def perform(self, call: Call, *, slow: bool = False, size: int = 0) -> Result:
         """Run an operation; a `slow` read runs in a thread on either engine.
 
-        Raises Refused, without advice on what a program should send to a field, and SignInNeeded if the session has ended, in which
-        case nothing has changed. `size` is the size in bytes of the form that caused the call.
+        Raises Refused, as people read it: without advice on what a program should send to a field, and with separators in limits.
+        Raises SignInNeeded if the session has ended, in which case nothing has changed. `size` is the size in bytes of the form
+        that caused the call.
         """
         try:
             return await self._perform(call, slow=slow, size=size)
         except Refused as refused:
             if not refused.faults:
                 raise
-            refused.faults = tuple(replace(fault, detail=drop_advice(fault.detail)) for fault in refused.faults)
+            refused.faults = tuple(replace(fault, detail=separate_limits(drop_advice(fault.detail))) for fault in refused.faults)
             refused.detail = refuse_faults(*refused.faults).detail if not refused.more_faults else refused.detail
             raise
 

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from trellis.admin.forms import Form
 from trellis.admin.keys import RESTORE_OF_KEY, build_selection_form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted, find_status
+from trellis.admin.submitted import Submitted, drop_separators, find_status
 from trellis.admin.undo.plan import OUTDATED
 from trellis.core.fields import isolate, shift_timestamp
 from trellis.core.version import compute_version
@@ -118,7 +118,7 @@ async def _select_of_key(request: PageRequest) -> UndoSelection:
 def _read_query(request: PageRequest, *names: str) -> Submitted:
     """Return the parameters of the address with these names, without empty ones."""
     filters = Submitted.filters(request.query, request.clock)
-    return Submitted((name, value) for name, value in filters.items() if name in names)
+    return Submitted((name, drop_separators(value)) for name, value in filters.items() if name in names)
 
 
 # --- the preview --------------------------------------------------------------------------------------------------

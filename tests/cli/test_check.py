@@ -333,7 +333,7 @@ def test_the_progress_of_a_repair_continues_as_well(
 
 
 def test_a_repair_that_no_other_has_ended_cannot_be_continued(trellis: Trellis) -> None:
-    for after in ("forums", "forums:x", "ghosts:1", ":"):
+    for after in ("forums", "forums:x", "forums:-1", f"forums:{2**63}", "ghosts:1", ":"):
         result = trellis("run", "check.repair", f"after={after}")
         assert result.exit_code == 1
         assert "after must be the `next` of a repair." in result.stderr

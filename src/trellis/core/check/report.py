@@ -12,7 +12,7 @@ from trellis.core.check.names import check_names, walk_pages
 from trellis.core.check.soundness import Examination, Problem, ProblemGroup, build_finding, examine
 from trellis.core.check.steps import Steps
 from trellis.core.check.unreadable import list_unreadable, tell_unreadable
-from trellis.core.fields import Field, Integer, Text, parse_whole_number
+from trellis.core.fields import MAX_ID, Field, Integer, Text, parse_whole_number
 from trellis.core.nodes import DEEPEST, NodeKind
 from trellis.core.operation import Context, Operation, Outcome
 from trellis.core.verbs import STANDARD
@@ -136,7 +136,8 @@ def _parse_after(context: Context) -> tuple[str, int] | None:
     if (text := context.input.get(_AFTER.name)) is None:
         return None
     kind, _, node = text.partition(":")
-    if kind not in {kind.name for kind in context.environment.kinds} or (number := parse_whole_number(node)) is None:
+    number = parse_whole_number(node)
+    if kind not in {kind.name for kind in context.environment.kinds} or number is None or not 0 <= number <= MAX_ID:
         raise refuse_fault(_AFTER.name, "INVALID_VALUE", say("after must be the `next` of a repair."))
     return kind, number
 

@@ -13,7 +13,7 @@ from trellis.settings import Settings
 from trellis.store.condition import Condition, describe_database, explain_condition, find_condition
 from trellis.store.migrate import migrate
 from trellis.store.migrations import Effect, MigrationPlan, plan_migration
-from trellis.store.steps import find_newest_step
+from trellis.store.steps import find_newest_step, list_steps
 
 _PLANNED: Final = 3  # the exit code of `trellis migrate --plan` if there is something to do
 
@@ -39,12 +39,13 @@ def migrate_database(
         ended: list[str] = []  # those of an attempt that is rolled back, too
         number = 0
         if at is not Condition.READY:
-            steps = [step.name for step in plan_migration(settings).steps]
+            steps = sorted(list_steps())
             with progress_of("Migrating") as progress:
 
                 def end(step: str) -> None:
                     ended.append(step)
-                    progress(steps.index(step) + 1, len(steps))
+                    before = steps.index(ended[0])
+                    progress(steps.index(step) + 1 - before, len(steps) - before)
 
                 number = migrate(settings, end, on_wait=print_message)
         if not number:

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 
 from trellis.settings import Settings, SettingsError, description, variable
 from trellis.store import sqlite
-from trellis.store.engine import FORBIDDEN, FULL, NO_WRITES, READ_ONLY, DatabaseInUse
+from trellis.store.engine import FORBIDDEN, FULL, NO_WRITES, READ_ONLY, DatabaseInUse, create_engine
 from trellis.store.inspection import shares_sessions
-from trellis.store.steps import READ_STEP, find_newest_step, find_step, is_known_step, is_newer_step
+from trellis.store.steps import READ_STEP, find_newest_step, find_step_by, is_known_step, is_newer_step
 
 if TYPE_CHECKING:
     import psycopg
@@ -56,10 +56,14 @@ def find_condition(settings: Settings) -> Condition:
             return Condition.EMPTY
         if "alembic_version" not in tables:
             return Condition.FOREIGN
-    elif shares_sessions(settings):
-        return Condition.POOLED
     else:
-        step = find_step(settings)
+        engine = create_engine(settings)
+        try:
+            if shares_sessions(engine):
+                return Condition.POOLED
+            step = find_step_by(engine)
+        finally:
+            engine.dispose()
     return Condition.EMPTY if step is None else _judge(step)
 
 

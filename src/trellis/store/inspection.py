@@ -4,9 +4,8 @@ from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
-from trellis.settings import Settings
 from trellis.store import last_runs
-from trellis.store.engine import Transaction, create_engine
+from trellis.store.engine import Transaction
 
 _POSTGRESQL: Final = sa.text(
     "SELECT current_setting('server_version_num')::int, current_setting('synchronous_commit'), "
@@ -61,24 +60,20 @@ def need_room(tx: Transaction) -> None:
     tx.connection.execute(_NEEDS_ROOM)
 
 
-def shares_sessions(settings: Settings) -> bool:
+def shares_sessions(engine: sa.Engine) -> bool:
     """Return whether a pooler gives the transactions of one connection to several sessions of the server, or the other way round.
 
     LISTEN, prepared statements, and the settings of a connection (how it follows indexes, and when the server ends an abandoned
     write) need a session of their own. A direct connection costs one query: a pooler tells its clients another number than that of
     the server's process, since it passes their requests to cancel on.
     """
-    engine = create_engine(settings)
-    try:
-        with engine.connect() as one:
-            raw: Any = one.connection.driver_connection
-            if _find_process(one) == raw.info.backend_pid:
-                return False
-            with engine.connect() as another:
-                seen = [(_find_process(one), _find_process(another)) for _ in range(_TIMES)]
-        return len(set(seen)) > 1 or any(mine == theirs for mine, theirs in seen)
-    finally:
-        engine.dispose()
+    with engine.connect() as one:
+        raw: Any = one.connection.driver_connection
+        if _find_process(one) == raw.info.backend_pid:
+            return False
+        with engine.connect() as another:
+            seen = [(_find_process(one), _find_process(another)) for _ in range(_TIMES)]
+    return len(set(seen)) > 1 or any(mine == theirs for mine, theirs in seen)
 
 
 def _find_process(connection: sa.Connection) -> int:

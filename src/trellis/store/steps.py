@@ -45,9 +45,14 @@ def find_step(settings: Settings) -> str | None:
     """Return the name of the step that a database is at; None if it has not been migrated, for example because it is empty."""
     engine = create_engine(settings)
     try:
-        with engine.connect() as connection:
-            if not engine.dialect.has_table(connection, "alembic_version"):
-                return None
-            return cast("str | None", connection.execute(_READ).scalar())
+        return find_step_by(engine)
     finally:
         engine.dispose()
+
+
+def find_step_by(engine: sa.Engine) -> str | None:
+    """Return the same of the database of an engine."""
+    with engine.connect() as connection:
+        if not engine.dialect.has_table(connection, "alembic_version"):
+            return None
+        return cast("str | None", connection.execute(_READ).scalar())

@@ -21,7 +21,11 @@ from trellis.kinds import KINDS
 
 Fill = Callable[[Visitor], Mapping[str, Any]]
 
-PAGES: Final = [those[-1] for those in group_alike(page for page in pages_of(CATALOGUE, KINDS) if page.method == "POST")]
+_KIND: Final = "categories"  # of the pages that all kinds have, those of this one: they are filled in below
+PAGES: Final = [
+    next((page for page in those if page.path.startswith(f"/{_KIND}")), those[-1])
+    for those in group_alike(page for page in pages_of(CATALOGUE, KINDS) if page.method == "POST")
+]
 _TOLD: Final = re.compile("has signed in since this form was opened|was open for too long|belongs to an earlier session")
 _ELSEWHERE: Final = {  # pages that come after others: the tests of their tokens
     "/first-run/{link}": "admins/test_first_run.py",

@@ -122,7 +122,7 @@ $(BIN)/python:
 
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml | $(BIN)/python
 	@echo "Installing the pinned dependencies into .venv …"
-	@$(INSTALL) $(VENV) requirements/runtime.txt
+	@$(INSTALL) $(VENV) requirements/runtime.txt --compile-bytecode
 	@$(PIP) install --no-build-isolation --no-deps --no-index --editable .
 	@touch $@
 
@@ -133,7 +133,7 @@ $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
 
 $(VENV)/.bench: requirements/bench.txt $(VENV)/.runtime
 	@echo "Installing the pinned peers and plotting library of the benchmark into .venv …"
-	@$(INSTALL) $(VENV) requirements/bench.txt
+	@$(INSTALL) $(VENV) requirements/bench.txt --compile-bytecode
 	@touch $@
 
 # What the tests take from npm, with the npm of .venv: the client generator, and axe-core for the pages.

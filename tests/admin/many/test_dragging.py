@@ -63,6 +63,8 @@ def test_siblings_without_a_tree_are_dragged_too(admin: Visitor, community: Comm
         ("deleted", 404, "Some of these forums have been deleted. Reload the page."),
         ("redirect", 400, "is a redirect, and redirects cannot have children."),
         ("no nodes", 404, "Reload the page."),
+        ("without a version", 412, "has changed Help since this page was loaded. Nothing was moved."),
+        ("too many", 409, "More than 500 forums would change"),
         ("token", 412, "Nothing was changed. Reload the page and try again."),
     ],
 )
@@ -73,6 +75,10 @@ def test_all_stay_where_one_cannot_move(admin: Visitor, community: Community, ru
         (community.staff, "", community.news, ""),
         (community.help, community.wiki if fault == "redirect" else "", "", "" if fault == "redirect" else community.staff),
     )
+    if fault == "without a version":
+        form["_version"] = form["_version"].partition(",")[0]
+    elif fault == "too many":
+        form["ids"] += "," + ",".join(map(str, range(1000, 1500)))
     change = partial(run, "forums.update", community.help, name="Questions")
     if fault == "deleted":
         run("forums.delete", community.help)

@@ -1,5 +1,7 @@
 """Moving nodes that were dragged together, each to its own place: all of them, or none. A script sends the request."""
 
+from itertools import zip_longest
+
 from starlette.responses import Response
 
 from trellis.admin.conflicts import VERSION
@@ -19,7 +21,7 @@ async def run(kind: NodeKind, request: PageRequest) -> Response:
     """
     request.require_fresh_form()
     columns = (request.form.get(name, "").split(",") for name in ("ids", VERSION, "parentId", "before", "after"))
-    rows = list(zip(*columns, strict=False))
+    rows = list(zip_longest(*columns, fillvalue=""))  # none is passed over: without its version, a node has been changed
     require_few(kind, len(rows))
     ids = read_ids(row[0] for row in rows)
     found = (await request.fetch(kind.operation("list"), {"ids": ids, "perPage": len(ids)}))["results"] if ids else ()

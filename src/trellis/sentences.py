@@ -36,13 +36,16 @@ class Sentence(str):
 
 def say(text: str, /, **values: Any) -> Sentence:
     """Return a sentence with its values inserted, as by `str.format`. If no values are passed, the text may contain braces."""
-    return Sentence(_fill(text, values), (text,), values)
+    return _tell((text,), values)
 
 
 def say_many(count: int, one: str, many: str, /, **values: Any) -> Sentence:
     """Return the sentence `one` or `many`, depending on a number, which is available as `{count}` in both."""
-    named = {"count": count, **values}
-    return Sentence(_fill(one if count == 1 else many, named), (one, many), named)
+    return _tell((one, many), {**values, "count": count})
+
+
+def _tell(texts: tuple[str, ...], values: Mapping[str, Any]) -> Sentence:
+    return Sentence(_fill(texts[0 if values.get("count") == 1 else -1], values), texts, values)
 
 
 def mark(text: str, /) -> str:
@@ -113,8 +116,7 @@ def separate_limits(sentence: str) -> str:
         return sentence
     plain = {name for text in sentence.texts for name in _VALUE.findall(text)}
     values = {name: _separate(name, value) if name in plain else value for name, value in sentence.values.items()}
-    text = sentence.texts[0 if values.get("count") == 1 else -1]
-    return Sentence(_fill(text, values), sentence.texts, values)
+    return _tell(sentence.texts, values)
 
 
 def _separate(name: str, value: Any) -> Any:

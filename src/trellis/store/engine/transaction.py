@@ -209,11 +209,7 @@ class Transaction:
     def stream(self, statement: Statement) -> Iterator[Row]:
         """Run a statement without parameters and yield each row once it is found. No other one may run before the last row."""
         sql, own, runner = self._prepare(statement)
-        if self.sqlite:
-            yield from runner.execute(sql, own)
-            return
-        with self.raw.cursor() as cursor:
-            yield from cursor.stream(sql, own)
+        yield from runner.execute(sql, own) if self.sqlite else runner.stream(sql, own)
 
     def execute(self, statement: Statement, **params: Any) -> int:
         """Run a statement that returns no rows; return the number of rows that it affected."""

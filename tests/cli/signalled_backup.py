@@ -30,6 +30,6 @@ def back_up() -> None:
     if step == "copy":
         vars(sqlite)["copy"] = copy_and_send
     else:
-        vars(import_module("trellis.store.engine.backup"))["_integrity"] = verify
+        vars(import_module("trellis.store.backup.copy"))["_integrity"] = verify
     sys.argv[1:3] = []
     main()

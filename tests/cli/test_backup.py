@@ -24,7 +24,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.settings import Settings
 from trellis.store import sqlite
-from trellis.store.engine.backup import backup
+from trellis.store.backup import backup
 
 on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 

@@ -19,7 +19,8 @@ from trellis.compose import compose
 from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.settings import Settings
-from trellis.store import restore, sqlite
+from trellis.store import sqlite
+from trellis.store.backup import restore
 from trellis.store.engine import FileLock
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -235,7 +236,7 @@ def test_a_copy_that_is_not_there_is_a_sentence(live: Trellis) -> None:
 
 def test_a_copy_of_an_older_release_is_brought_up_to_date(live: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = []
-    monkeypatch.setattr("trellis.store.restore.migrate", lambda settings: ran.append(settings.database_url))
+    monkeypatch.setattr("trellis.store.backup.restore.migrate", lambda settings: ran.append(settings.database_url))
 
     assert live("backup", "restore", "copy.db").exit_code == 0
 

@@ -16,7 +16,7 @@ from tests.service_process import environment
 from trellis.cli.backup.schedule import Schedule, claim_folder, make_one, run_schedule
 from trellis.cli.terminal import Failure
 from trellis.settings import Settings
-from trellis.store.engine.backup import verify
+from trellis.store.backup.copy import verify
 
 on_sqlite = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)

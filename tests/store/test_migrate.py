@@ -21,8 +21,7 @@ from trellis.settings import Settings
 from trellis.store import idempotency, keys, siblings, snapshots
 from trellis.store.condition import explain_error
 from trellis.store.counters import next_number
-from trellis.store.engine import DatabaseInUse, limited
-from trellis.store.engine.store import Store, create_engine
+from trellis.store.engine import DatabaseInUse, Store, connect, limited, open_engine
 from trellis.store.engine.transaction import Transaction
 from trellis.store.lists import pages, search
 from trellis.store.migrate import migrate
@@ -32,11 +31,8 @@ from trellis.store.tables import METADATA
 
 
 def tables(settings: Settings) -> set[str]:
-    engine = create_engine(settings)
-    with engine.connect() as connection:
-        found = set(sa.inspect(connection).get_table_names())
-    engine.dispose()
-    return found
+    with open_engine(settings) as engine, engine.connect() as connection:
+        return set(sa.inspect(connection).get_table_names())
 
 
 def test_a_new_database_is_brought_to_the_newest_step(empty_database: Settings) -> None:
@@ -61,14 +57,12 @@ def is_known(_object: Any, name: str | None, *_: Any) -> bool:
 
 @pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index")
 def test_the_migrations_make_the_tables_that_the_code_knows(settings: Settings) -> None:
-    engine = create_engine(settings)
-    with engine.connect() as connection:
+    with open_engine(settings) as engine, engine.connect() as connection:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "compare_server_default": True, "include_object": is_known}
         )
         assert compare_metadata(context, METADATA) == []
         assert {key["name"] for key in sa.inspect(connection).get_foreign_keys("nodes")} == {"nodes_parent"}
-    engine.dispose()
     assert {name for name in tables(settings) if is_known(None, name)} == {table.name for table in METADATA.sorted_tables} | {
         "alembic_version"
     }
@@ -77,15 +71,14 @@ def test_the_migrations_make_the_tables_that_the_code_knows(settings: Settings) 
 @pytest.mark.filterwarnings("ignore:Skipped unsupported reflection of expression-based index")
 def test_the_partial_indexes_are_those_that_the_code_knows(engine: str, settings: Settings) -> None:
     known = {str(index.name): index.info.get("where") for table in METADATA.sorted_tables for index in table.indexes}
-    opened = create_engine(settings)
-    inspector = sa.inspect(opened)
-    found = {
-        str(index["name"]): None if condition is None else str(condition).strip("()").replace('"', "")
-        for table in METADATA.sorted_tables
-        for index in inspector.get_indexes(table.name)
-        for condition in [index.get("dialect_options", {}).get(f"{engine}_where")]
-    }
-    opened.dispose()
+    with open_engine(settings) as opened:
+        inspector = sa.inspect(opened)
+        found = {
+            str(index["name"]): None if condition is None else str(condition).strip("()").replace('"', "")
+            for table in METADATA.sorted_tables
+            for index in inspector.get_indexes(table.name)
+            for condition in [index.get("dialect_options", {}).get(f"{engine}_where")]
+        }
     assert {name: found[name] for name in known} == known
 
 
@@ -122,13 +115,15 @@ def test_ctrl_c_in_a_statement_ends_a_migration_and_leaves_nothing_behind(
         if "CREATE TABLE nodes" in statement:
             raise KeyboardInterrupt
 
+    create_engine = connect.create_engine
+
     def create_interrupted(settings: Settings, *, create: bool) -> sa.Engine:
         engine = create_engine(settings, create=create)
         sa.event.listen(engine, "do_execute", interrupt)
         return engine
 
     with monkeypatch.context() as patch:
-        patch.setattr("trellis.store.migrate.create_engine", create_interrupted)
+        patch.setattr("trellis.store.engine.connect.create_engine", create_interrupted)
         with pytest.raises(KeyboardInterrupt):
             migrate(empty_database)
     assert tables(empty_database) == set()
@@ -158,11 +153,10 @@ def test_a_step_for_which_the_disk_has_no_room_is_explained(
 
 def read_tables(settings: Settings, names: dict[str, dict[str, str]]) -> dict[str, list[dict[str, Any]]]:
     """Read every row of every table, the tables and columns under the names that `names` gives them: table → (column → name)."""
-    engine = create_engine(settings)
-    with engine.connect() as connection:
+    with open_engine(settings) as engine, engine.connect() as connection:
         tables = sa.MetaData()
         tables.reflect(connection, only=lambda name, _: is_known(None, name))
-        found = {
+        return {
             names.get(table.name, {}).get("", table.name): sorted(
                 (
                     {names.get(table.name, {}).get(column, column): value for column, value in row.items()}
@@ -173,8 +167,6 @@ def read_tables(settings: Settings, names: dict[str, dict[str, str]]) -> dict[st
             for table in tables.sorted_tables
             if table.name not in {"alembic_version", "counters"}
         }
-    engine.dispose()
-    return found
 
 
 OLD_NAMES = {  # "" is the table itself

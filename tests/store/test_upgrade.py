@@ -18,7 +18,7 @@ from trellis.cli.community import act
 from trellis.compose import compose
 from trellis.settings import Settings
 from trellis.store.condition import Condition, find_condition
-from trellis.store.engine import Store, create_engine
+from trellis.store.engine import Store, open_engine
 from trellis.store.migrate import migrate
 from trellis.store.migrations import plan_migration
 from trellis.store.steps import find_step, list_steps
@@ -33,14 +33,13 @@ FILL: Final = """INSERT INTO requests (id, at, method, path, operation, key_id, 
 READER: Final = """if True:
     import sys
     from trellis.settings import Settings
-    from trellis.store.engine import create_engine
+    from trellis.store.engine import open_engine
 
     log = (
         "SELECT id, at, method, path, operation, key_id, address, status, duration, request_id, error FROM requests"
         " WHERE at < '2026-02' ORDER BY at DESC, id DESC LIMIT 50"
     )
-    engine = create_engine(Settings.load({"TRELLIS_DATABASE_URL": sys.argv[1]}, None))
-    with engine.connect() as connection:
+    with open_engine(Settings.load({"TRELLIS_DATABASE_URL": sys.argv[1]}, None)) as engine, engine.connect() as connection:
         for _ in sys.stdin:
             connection.exec_driver_sql("BEGIN")
             rows = connection.exec_driver_sql(log).all()
@@ -56,11 +55,8 @@ LOCKED: Final = """
 
 
 def read(settings: Settings, query: str) -> list[Any]:
-    engine = create_engine(settings)
-    with engine.connect() as connection:
-        found = list(connection.exec_driver_sql(query).scalars())
-    engine.dispose()
-    return found
+    with open_engine(settings) as engine, engine.connect() as connection:
+        return list(connection.exec_driver_sql(query).scalars())
 
 
 def write(settings: Settings, statement: str) -> None:

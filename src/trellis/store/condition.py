@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from trellis.settings import Settings, SettingsError, description, variable
 from trellis.store import sqlite
-from trellis.store.engine import FORBIDDEN, FULL, NO_WRITES, READ_ONLY, DatabaseInUse, create_engine
+from trellis.store.engine import FORBIDDEN, FULL, NO_WRITES, READ_ONLY, DatabaseInUse, open_engine
 from trellis.store.inspection import shares_sessions
 from trellis.store.steps import READ_STEP, find_newest_step, find_step_by, is_known_step, is_newer_step
 
@@ -57,13 +57,10 @@ def find_condition(settings: Settings) -> Condition:
         if "alembic_version" not in tables:
             return Condition.FOREIGN
     else:
-        engine = create_engine(settings)
-        try:
+        with open_engine(settings) as engine:
             if shares_sessions(engine):
                 return Condition.POOLED
             step = find_step_by(engine)
-        finally:
-            engine.dispose()
     return Condition.EMPTY if step is None else _judge(step)
 
 

@@ -12,7 +12,7 @@ from alembic.config import Config
 
 from trellis.settings import Settings
 from trellis.store.condition import find_file
-from trellis.store.engine import WRITE_LOCK, DatabaseInUse, create_engine
+from trellis.store.engine import WRITE_LOCK, DatabaseInUse, open_engine
 from trellis.store.migrations import list_blocked
 from trellis.store.steps import READ_STEP
 
@@ -47,31 +47,27 @@ def migrate(
         file.parent.mkdir(parents=True, exist_ok=True)
         with suppress(OSError):  # SQLite reports below what is wrong
             os.close(os.open(file, os.O_CREAT | os.O_WRONLY, 0o600))  # nobody else may read the digests of keys and passwords
-    engine = create_engine(settings, create=True)
     until, is_told = time.monotonic() + _PATIENCE, False
-    try:
-        with engine.connect() as connection:
-            while True:
-                try:
-                    return _run_steps(connection, on_step, to)
-                except sa.exc.DBAPIError as error:
-                    if getattr(error.orig, "sqlstate", None) not in _NOT_HAD:
-                        raise
-                    others = "; ".join(connection.execute(_OTHERS).scalars()) or "they have ended by now"
-                    if time.monotonic() >= until:
-                        raise DatabaseInUse(
-                            f"The database was not changed: other transactions use what a step needs ({others}). End them, or wait "
-                            "until they have ended, and run `trellis migrate` again."
-                        ) from error
-                if not is_told:
-                    is_told = True
-                    on_wait(
-                        f"Other transactions use what a step needs ({others}). Everything was rolled back, and is tried again "
-                        f"for up to {_PATIENCE / 60:g} minutes."
-                    )
-                time.sleep(_PAUSE)
-    finally:
-        engine.dispose()
+    with open_engine(settings, create=True) as engine, engine.connect() as connection:
+        while True:
+            try:
+                return _run_steps(connection, on_step, to)
+            except sa.exc.DBAPIError as error:
+                if getattr(error.orig, "sqlstate", None) not in _NOT_HAD:
+                    raise
+                others = "; ".join(connection.execute(_OTHERS).scalars()) or "they have ended by now"
+                if time.monotonic() >= until:
+                    raise DatabaseInUse(
+                        f"The database was not changed: other transactions use what a step needs ({others}). End them, or wait "
+                        "until they have ended, and run `trellis migrate` again."
+                    ) from error
+            if not is_told:
+                is_told = True
+                on_wait(
+                    f"Other transactions use what a step needs ({others}). Everything was rolled back, and is tried again "
+                    f"for up to {_PATIENCE / 60:g} minutes."
+                )
+            time.sleep(_PAUSE)
 
 
 def _run_steps(connection: sa.Connection, on_step: Callable[[str], None], to: str) -> int:

@@ -8,7 +8,7 @@ from typing import Final, cast
 import sqlalchemy as sa
 
 from trellis.settings import Settings
-from trellis.store.engine import Transaction, create_engine
+from trellis.store.engine import Transaction, open_engine
 
 READ_STEP: Final = "SELECT version_num FROM alembic_version"
 _READ: Final = sa.text(READ_STEP)
@@ -43,11 +43,8 @@ def read_step(tx: Transaction) -> str | None:
 
 def find_step(settings: Settings) -> str | None:
     """Return the name of the step that a database is at; None if it has not been migrated, for example because it is empty."""
-    engine = create_engine(settings)
-    try:
+    with open_engine(settings) as engine:
         return find_step_by(engine)
-    finally:
-        engine.dispose()
 
 
 def find_step_by(engine: sa.Engine) -> str | None:

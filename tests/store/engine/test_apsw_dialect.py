@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 
 from trellis.settings import Settings
-from trellis.store.engine import create_engine
+from trellis.store.engine import open_engine
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -17,11 +17,9 @@ _TABLE = sa.Table("things", sa.MetaData(), sa.Column("id", sa.Integer, primary_k
 @pytest.fixture
 def connection(settings: Settings) -> Iterator[sa.Connection]:
     """A connection to a database with an empty table of things."""
-    engine = create_engine(settings)
-    with engine.connect() as connection:
+    with open_engine(settings) as engine, engine.connect() as connection:
         _TABLE.create(connection)
         yield connection
-    engine.dispose()
 
 
 def test_the_driver_is_apsw(connection: sa.Connection) -> None:

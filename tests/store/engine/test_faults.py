@@ -20,7 +20,8 @@ from trellis.errors import Refused
 from trellis.languages import load_language
 from trellis.settings import Settings
 from trellis.store import sqlite
-from trellis.store.engine import backup, database_files, faults, store
+from trellis.store.backup import backup
+from trellis.store.engine import database_files, faults, store
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 

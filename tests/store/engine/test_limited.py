@@ -13,9 +13,8 @@ from tests.wait import wait_until
 from trellis.settings import Settings
 from trellis.store.condition import explain_error, find_condition
 from trellis.store.counters import next_number
-from trellis.store.engine import limited
+from trellis.store.engine import Store, limited, open_engine
 from trellis.store.engine.limited import LimitedConnection, connection_parameters
-from trellis.store.engine.store import Store, create_engine
 from trellis.store.engine.transaction import Transaction
 
 pytestmark = pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
@@ -70,12 +69,11 @@ def test_an_error_tells_no_value_of_its_statement(settings: Settings) -> None:
 
 
 def test_what_the_url_says_about_connections_goes_before(settings: Settings) -> None:
-    engine = create_engine(settings)
-    url = engine.url.update_query_dict({"tcp_user_timeout": "3000"})
+    with open_engine(settings) as engine:
+        url = engine.url.update_query_dict({"tcp_user_timeout": "3000"})
     given = connection_parameters(url, 7)
     assert (given["connect_timeout"], given["keepalives"]) == (7, 1)
     assert "tcp_user_timeout" not in given
-    engine.dispose()
 
 
 def test_texts_stay_as_they_are_whatever_encoding_a_database_sets_by_default(settings: Settings) -> None:

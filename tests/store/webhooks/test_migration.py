@@ -5,7 +5,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from trellis.settings import Settings
-from trellis.store.engine import Store, create_engine
+from trellis.store.engine import Store, open_engine
 from trellis.store.migrate import migrate
 from trellis.store.webhooks import Delivery, endpoints, outbox
 
@@ -62,14 +62,12 @@ def _read(store: Store, now: str) -> list[Delivery]:
 
 def test_what_waits_survives(empty_database: Settings) -> None:
     migrate(empty_database, to=_BEFORE)
-    engine = create_engine(empty_database)
-    with engine.connect() as connection:
+    with open_engine(empty_database) as engine, engine.connect() as connection:
         connection.exec_driver_sql("BEGIN")
         _insert(connection, "webhooks", _WEBHOOK)
         for values in _DELIVERIES:
             _insert(connection, "webhook_deliveries", values)
         connection.exec_driver_sql("COMMIT")
-    engine.dispose()
 
     migrate(empty_database)
 

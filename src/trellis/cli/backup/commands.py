@@ -21,9 +21,8 @@ from trellis.compose import compose
 from trellis.logs import configure_logs
 from trellis.settings import Settings
 from trellis.store import last_runs
+from trellis.store.backup import Damaged, NotRestorable, backup, prepare_restore
 from trellis.store.condition import Condition, explain_condition, find_condition, find_file
-from trellis.store.engine import Damaged, backup
-from trellis.store.restore import NotRestorable, prepare_restore
 
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 _EVERY: Final = re.compile(r"([1-9][0-9]{0,3})([mhd])", re.ASCII)

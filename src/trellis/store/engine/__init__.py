@@ -3,15 +3,6 @@
 `Store` is one database; `Statement` is a statement that runs often. The clauses are SQL that the two engines spell differently.
 """
 
-from trellis.store.engine.backup import (
-    Damaged,
-    backup,
-    database_files,
-    find_reserved,
-    remove_database,
-    restoring_file,
-    sync_folder,
-)
 from trellis.store.engine.changes import Shown
 from trellis.store.engine.clauses import (
     Contains,
@@ -31,9 +22,18 @@ from trellis.store.engine.clauses import (
     WithoutIndex,
     WithoutIndexOrder,
 )
+from trellis.store.engine.connect import open_engine
 from trellis.store.engine.faults import FORBIDDEN, FULL, NO_WRITES, READ_ONLY
-from trellis.store.engine.file_lock import DatabaseInUse, FileLock
+from trellis.store.engine.files import (
+    DatabaseInUse,
+    FileLock,
+    database_files,
+    find_reserved,
+    remove_database,
+    restoring_file,
+    sync_folder,
+)
 from trellis.store.engine.outage import refuse_closed, refuse_full, refuse_late, refuse_unfinished
-from trellis.store.engine.store import Store, create_engine
+from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Overdue, Rollback, Row, Statement, Taken, Transaction, upsert
 from trellis.store.engine.writer import WRITE_LOCK

@@ -16,19 +16,17 @@ from time import monotonic
 from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.pool import NullPool, QueuePool
 
 from trellis.settings import Settings
 from trellis.store import sqlite
-from trellis.store.engine.backup import remove_unfinished
 from trellis.store.engine.changes import Shown
+from trellis.store.engine.connect import connect_directly, create_engine
 from trellis.store.engine.data_version import SqliteDataVersion
 from trellis.store.engine.faults import Faults, FileGone, describe_lack, is_fault
-from trellis.store.engine.file_lock import FileLock
 from trellis.store.engine.invalidation import InvalidationListener
 from trellis.store.engine.listeners import Listeners
 from trellis.store.engine.outage import Outage, refuse_busy
-from trellis.store.engine.transaction import BRIEFLY, QueryCache, Transaction, load_json, upsert
+from trellis.store.engine.transaction import BRIEFLY, QueryCache, Transaction, upsert
 from trellis.store.engine.writer import Writer
 from trellis.store.tables import counters
 
@@ -68,7 +66,7 @@ class Store:
         self._cache = QueryCache()
         self._listeners = Listeners()
         self._listener = InvalidationListener(
-            partial(self._connect_directly, "trellis listener"), self._listeners, self._cache.clear
+            partial(connect_directly, self.engine, settings, "trellis listener"), self._listeners, self._cache.clear
         )
         self.writer = Writer(
             self._open_for_writing,
@@ -194,18 +192,6 @@ class Store:
             raw.longest = self.settings.database_write_timeout
         return Transaction(connection, raw, sqlite=self.reads_inline)
 
-    def _connect_directly(self, name: str) -> Any:
-        """Open a connection outside the pool, with time limits that detect a dead peer within seconds."""
-        from trellis.store.engine.limited import connect_limited, connection_parameters  # noqa: PLC0415  # start-up time: it loads psycopg
-
-        dialect = self.engine.dialect
-        arguments, options = dialect.create_connect_args(self.engine.url)
-        usual = connection_parameters(self.engine.url, self.settings.database_connect_timeout)
-        parameters = {"application_name": name, **usual, **options, "autocommit": True, "prepare_threshold": None}
-        connection = connect_limited(dialect, None, arguments, parameters)
-        connection.limit = self.settings.database_read_timeout
-        return connection
-
     def _open_for_reading(self) -> Transaction:
         tx = self._open()
         tx.cache = self._cache
@@ -244,7 +230,9 @@ class Store:
         return self.writer.submit(work, quiet=quiet)
 
     def _wait_for_other_processes(self, number: int, until: float) -> None:
-        with self._connect_directly("trellis acknowledgement") as connection:  # reads may have all those of the pool
+        with connect_directly(
+            self.engine, self.settings, "trellis acknowledgement"
+        ) as connection:  # reads may have all those of the pool
             self._listeners.wait_for_others(connection, number, until)
 
     def close(self) -> None:
@@ -331,67 +319,3 @@ class Reading:
 def _driver_failures(dialect: Any) -> tuple[type[Exception], ...]:
     """Return the driver's errors for a database in trouble. psycopg's InternalError can mean a standby or damage, among others."""
     return sqlite.FAILURES if dialect.name == "sqlite" else (dialect.dbapi.OperationalError, dialect.dbapi.InternalError)
-
-
-def create_engine(settings: Settings, *, create: bool = False) -> sa.Engine:
-    """Create the SQLAlchemy engine for a database. On both dialects, transactions begin and end with plain SQL statements.
-
-    If a SQLite file does not exist, connecting creates it with `create`, and fails otherwise.
-    """
-    if settings.database_url.startswith("sqlite"):
-        return _create_sqlite_engine(settings, create=create)
-    from trellis.store.engine.limited import connect_limited, connection_parameters  # noqa: PLC0415  # start-up time: it loads psycopg
-
-    url = sa.make_url(settings.database_url.replace("postgres://", "postgresql://", 1)).set(drivername="postgresql+psycopg")
-    engine = sa.create_engine(
-        url,
-        isolation_level="AUTOCOMMIT",
-        poolclass=QueuePool,
-        pool_size=settings.database_pool + 1,
-        max_overflow=0,
-        pool_timeout=settings.database_pool_timeout,
-        hide_parameters=True,  # from errors, whose texts are logged: among them are digests of passwords, and mail with links
-        json_deserializer=load_json,  # as on SQLite, and in a quarter of the time that psycopg's deserializer takes
-        connect_args=connection_parameters(url, settings.database_connect_timeout),
-    )
-    sa.event.listen(engine, "do_connect", connect_limited)
-    return engine
-
-
-def _create_sqlite_engine(settings: Settings, *, create: bool) -> sa.Engine:
-    url = sa.make_url(settings.database_url).set(drivername="sqlite")
-    connect: Callable[..., Any] = sqlite.connect
-    if sqlite.HAS_APSW:
-        from trellis.store.engine.apsw_dialect import open_file as connect  # noqa: PLC0415  # apsw is not installed on every machine
-
-        sa.dialects.registry.register("sqlite.apsw", "trellis.store.engine.apsw_dialect", "ApswDialect")
-        url = url.set(drivername="sqlite+apsw")
-    file = Path(url.database or "")
-    lock = FileLock(file)
-
-    def open_connection() -> Any:
-        is_new = lock.share()
-        connection = connect(file.absolute(), create=create)
-        if lock.share() or is_new:  # again, as `connect` may have just created the file
-            remove_unfinished(file)
-        for pragma in (
-            f"busy_timeout={settings.busy_timeout * 1000}",  # first: the others may have to wait
-            "journal_mode=WAL",
-            "synchronous=FULL",  # an acknowledged write survives a power cut
-            "foreign_keys=ON",
-            "temp_store=MEMORY",
-            "cache_size=-16384",
-        ):
-            connection.execute(f"PRAGMA {pragma}").fetchall()
-        return connection
-
-    engine = sa.create_engine(
-        url,
-        isolation_level="AUTOCOMMIT",
-        poolclass=NullPool,
-        paramstyle="named",
-        creator=open_connection,
-        hide_parameters=True,  # as above
-    )
-    sa.event.listen(engine, "engine_disposed", lambda _engine: lock.release())
-    return engine

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from trellis.settings import Settings
 from trellis.store.condition import Condition, find_condition
-from trellis.store.engine import create_engine
+from trellis.store.engine import open_engine
 from trellis.store.migrations.effect import Effect
 from trellis.store.steps import find_newest_step, find_step, list_steps
 
@@ -65,8 +65,7 @@ def plan_migration(settings: Settings) -> MigrationPlan:
     is_there = find_condition(settings) in {Condition.OLDER, Condition.READY}
     at = find_step(settings) if is_there else None
     lacking = [(name, _load(file)) for name, file in sorted(list_steps().items()) if at is None or name > at]
-    engine = create_engine(settings)
-    try:
+    with open_engine(settings) as engine:
         tables = {table for _, step in lacking for table in (*step.effect.seconds, *step.effect.blocks)}
         rows = _count(engine, tables) if is_there else {}
         is_sqlite = engine.dialect.name == "sqlite"
@@ -76,8 +75,6 @@ def plan_migration(settings: Settings) -> MigrationPlan:
         )
         blocked = () if is_sqlite else tuple(sorted({table for step in steps for table in step.effect.blocks if table in rows}))
         return MigrationPlan(engine.dialect.name, at, find_newest_step(), steps, blocked)
-    finally:
-        engine.dispose()
 
 
 def list_blocked(at: str, to: str) -> set[str]:

@@ -1,19 +1,22 @@
-"""Locks that show which processes have a SQLite database open: each process holds one on a file beside the database.
+"""The files of a SQLite database, and the locks that show which processes have it open.
 
-SQLite's own locks cannot show this: between two transactions a service holds none that another process could safely test. The lock
-file is never deleted when a lock is released, since two processes could then lock two different files of the same name.
+Each process holds a lock on a file beside the database. SQLite's own locks cannot show who has it open: between two transactions a
+service holds none that another process could safely test. The lock file is never deleted when a lock is released, since two
+processes could then lock two different files of the same name.
 """
 
 import fcntl
 import os
 import threading
 from contextlib import suppress
+from errno import EINVAL
 from pathlib import Path
 from typing import Final
 
-from trellis.store.sqlite import describe_wal_reset_bug
+from trellis.store import sqlite
 
-_SUFFIX: Final = "-lock"
+_LOCK: Final = "-lock"  # suffix of the file that processes lock
+_RESTORING: Final = ".restoring"  # suffix of the file that becomes the database in a restore
 _KEEPS_OUT: Final = (
     "that one keeps others out: a `trellis backup restore`, or a process whose SQLite cannot share a database. Try again once it "
     "has ended."
@@ -22,11 +25,6 @@ _KEEPS_OUT: Final = (
 
 class DatabaseInUse(Exception):
     """Another process has or may have the database open, which the intended use does not allow; the text is for the operator."""
-
-
-def lock_file(database: Path) -> Path:
-    """Return the file that processes lock while they use a database."""
-    return database.with_name(database.name + _SUFFIX)
 
 
 class FileLock:
@@ -48,7 +46,7 @@ class FileLock:
                     descriptor = _open_lock(self._database)
                 except OSError:  # no file can be created in the folder: SQLite cannot use a database there either, and reports why
                     return False
-                if bug := describe_wal_reset_bug():
+                if bug := sqlite.describe_wal_reset_bug():
                     self._lock(descriptor, fcntl.LOCK_EX, f"only one process may use it: {bug}")
                 else:
                     self._lock(descriptor, fcntl.LOCK_SH, _KEEPS_OUT)
@@ -96,3 +94,63 @@ def _open_lock(database: Path) -> int:
     with suppress(PermissionError):
         os.fchown(descriptor, kept.st_uid, kept.st_gid)
     return descriptor
+
+
+# --- the files -------------------------------------------------------------------------------------------------------
+
+
+def lock_file(database: Path) -> Path:
+    """Return the file that processes lock while they use a database."""
+    return database.with_name(database.name + _LOCK)
+
+
+def database_files(file: Path) -> tuple[Path, ...]:
+    """Return the files beside a database that hold part of its content if they exist, and last the database itself."""
+    return tuple(file.with_name(file.name + suffix) for suffix in ("-wal", "-shm", "-journal", ""))
+
+
+def restoring_file(database: Path) -> Path:
+    """Return the file beside a database that a restore works on until it becomes the database."""
+    return database.with_name(database.name + _RESTORING)
+
+
+def find_reserved(database: Path, file: Path) -> Path | None:
+    """Return which file of a database a file is, following links; None if it is none of them. Raises OSError.
+
+    A database's files are itself, those of SQLite and its locks beside it, and those that a restore uses there.
+    """
+    real = sqlite.find_real_file(database)
+    for own in (real, restoring_file(real)):
+        for part in (*database_files(own), lock_file(own)):
+            if os.path.realpath(file) == str(part) or (part.exists() and file.exists() and part.samefile(file)):
+                return part
+    return None
+
+
+def remove_database(file: Path) -> None:
+    """Delete a database that nobody uses, with its files beside it."""
+    for part in (*database_files(file), lock_file(file)):
+        part.unlink(missing_ok=True)
+
+
+def remove_unfinished(database: Path) -> None:
+    """Delete what a killed restore has left beside a database, if this process may. The database's lock must keep restores out."""
+    file = restoring_file(sqlite.find_real_file(database))
+    with suppress(OSError):
+        if file.exists():
+            remove_database(file)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make durable what was created, renamed and deleted in a folder, where that is possible, as SQLite does. Raises OSError."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except PermissionError:  # files may be created in it, but nobody may list them
+        return
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno != EINVAL:  # a file system that has no such thing
+            raise
+    finally:
+        os.close(descriptor)

@@ -2,16 +2,15 @@
 
 import os
 from collections.abc import Callable
-from contextlib import closing, suppress
-from errno import EINVAL, EIO, ENOSPC
+from contextlib import closing
+from errno import EIO, ENOSPC
 from pathlib import Path
 from typing import Any, Final
 
 from trellis.store import sqlite
-from trellis.store.engine.file_lock import lock_file
+from trellis.store.engine import remove_database
 
 _PAGES: Final = 2048  # copied at a time: 8 MiB of the usual pages
-_RESTORING: Final = ".restoring"  # suffix of the file that becomes the database in a restore
 _MAX_TOLD: Final = 5  # problems reported for a damaged file
 
 Progress = Callable[[int, int], None]
@@ -62,55 +61,3 @@ def verify(file: Path) -> None:
 def _integrity(connection: Any) -> list[Any]:
     rows: list[Any] = connection.execute(f"PRAGMA integrity_check({_MAX_TOLD})").fetchall()
     return rows
-
-
-def database_files(file: Path) -> tuple[Path, ...]:
-    """Return the files beside a database that hold part of its content if they exist, and last the database itself."""
-    return tuple(file.with_name(file.name + suffix) for suffix in ("-wal", "-shm", "-journal", ""))
-
-
-def restoring_file(database: Path) -> Path:
-    """Return the file beside a database that a restore works on until it becomes the database."""
-    return database.with_name(database.name + _RESTORING)
-
-
-def find_reserved(database: Path, file: Path) -> Path | None:
-    """Return which file of a database a file is, following links; None if it is none of them. Raises OSError.
-
-    A database's files are itself, those of SQLite and its locks beside it, and those that a restore uses there.
-    """
-    real = Path(os.path.realpath(database))
-    for own in (real, restoring_file(real)):
-        for part in (*database_files(own), lock_file(own)):
-            if os.path.realpath(file) == str(part) or (part.exists() and file.exists() and part.samefile(file)):
-                return part
-    return None
-
-
-def remove_database(file: Path) -> None:
-    """Delete a database that nobody uses, with its files beside it."""
-    for part in (*database_files(file), lock_file(file)):
-        part.unlink(missing_ok=True)
-
-
-def remove_unfinished(database: Path) -> None:
-    """Delete what a killed restore has left beside a database, if this process may. The database's lock must keep restores out."""
-    file = restoring_file(Path(os.path.realpath(database)))
-    with suppress(OSError):
-        if file.exists():
-            remove_database(file)
-
-
-def sync_folder(folder: Path) -> None:
-    """Make durable what was created, renamed and deleted in a folder, where that is possible, as SQLite does. Raises OSError."""
-    try:
-        descriptor = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # files may be created in it, but nobody may list them
-        return
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno != EINVAL:  # a file system that has no such thing
-            raise
-    finally:
-        os.close(descriptor)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from trellis.settings import Settings
 from trellis.store import sqlite
+from trellis.store.backup.copy import backup
 from trellis.store.condition import Condition, find_condition
-from trellis.store.engine import FileLock, backup, database_files, find_reserved, remove_database, restoring_file, sync_folder
+from trellis.store.engine import FileLock, database_files, find_reserved, remove_database, restoring_file, sync_folder
 from trellis.store.migrate import migrate
 
 
@@ -81,9 +82,9 @@ def prepare_restore(
     """
     lock = FileLock(database)
     if database.is_symlink():
-        database = Path(os.path.realpath(database))  # replace the file, not the link to it
+        database = sqlite.find_real_file(database)  # replace the file, not the link to it
     file = restoring_file(database)
-    if (reserved := find_reserved(database, copy)) not in {None, Path(os.path.realpath(database))}:
+    if (reserved := find_reserved(database, copy)) not in {None, sqlite.find_real_file(database)}:
         raise NotRestorable(f"The copy is {reserved}, the name of a file that SQLite or a restore may delete: rename it first.")
     lock.take()
     try:

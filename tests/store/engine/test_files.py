@@ -14,8 +14,8 @@ import pytest
 from tests.program import running
 from tests.sqlite_file import file_of
 from trellis.settings import Settings
-from trellis.store.engine import DatabaseInUse, Store, create_engine, file_lock
-from trellis.store.engine.file_lock import FileLock
+from trellis.store.engine import DatabaseInUse, Store, files, open_engine
+from trellis.store.engine.files import FileLock
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -23,7 +23,7 @@ _BUG = "SQLite 3.40.1 can lose writes."
 _HOLD = """
 import sys
 from pathlib import Path
-from trellis.store.engine.file_lock import FileLock
+from trellis.store.engine.files import FileLock
 FileLock(Path(sys.argv[1])).share()
 print("holds", flush=True)
 input()
@@ -41,11 +41,8 @@ def sharing(settings: Settings) -> Iterator[None]:
 
 
 def connect(settings: Settings) -> None:
-    engine = create_engine(settings)
-    try:
+    with open_engine(settings) as engine:
         engine.connect().close()
-    finally:
-        engine.dispose()
 
 
 def test_processes_share_a_database_and_nobody_takes_it_from_them(settings: Settings) -> None:
@@ -57,14 +54,14 @@ def test_processes_share_a_database_and_nobody_takes_it_from_them(settings: Sett
 
 
 def test_threads_that_share_at_the_same_time_leave_nothing_locked(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    opening, open_lock = threading.Barrier(2), file_lock._open_lock
+    opening, open_lock = threading.Barrier(2), files._open_lock
 
     def open_together(database: Path) -> int:
         with suppress(threading.BrokenBarrierError):
             opening.wait(0.2)  # long enough for both threads, if nothing keeps the second one out
         return open_lock(database)
 
-    monkeypatch.setattr(file_lock, "_open_lock", open_together)
+    monkeypatch.setattr(files, "_open_lock", open_together)
     lock = FileLock(file_of(settings))
     threads = [threading.Thread(target=lock.share) for _ in range(2)]
     for thread in threads:
@@ -94,7 +91,7 @@ def test_a_store_that_is_closed_holds_nothing(settings: Settings) -> None:
 
 
 def test_with_a_sqlite_that_loses_writes_there_is_one_process(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.store.engine.file_lock.describe_wal_reset_bug", lambda: _BUG)
+    monkeypatch.setattr("trellis.store.sqlite.describe_wal_reset_bug", lambda: _BUG)
     connect(settings)
     with sharing(settings), pytest.raises(DatabaseInUse, match=_BUG):
         connect(settings)
@@ -115,7 +112,7 @@ def test_whoever_may_use_the_database_may_use_its_lock(settings: Settings) -> No
 
 def test_nobody_uses_a_database_whose_lock_they_cannot_open(settings: Settings) -> None:
     """They would see nobody who uses it, and nobody would see them."""
-    lock = file_lock.lock_file(file_of(settings))
+    lock = files.lock_file(file_of(settings))
     lock.unlink(missing_ok=True)
     lock.symlink_to(lock)  # root, too, cannot open it
     with pytest.raises(DatabaseInUse, match=r"-lock cannot be opened: Too many levels"):

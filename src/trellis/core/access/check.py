@@ -82,7 +82,7 @@ def _check_group(context: Context, holder: int) -> Outcome:
     given = context.input
     group = find_group(context, holder)
     resource, _, wanted = given.values["operation"].partition(".")
-    kind = next((one for one in context.environment.kinds if one.name == resource), None)
+    kind = context.environment.kinds_by_name.get(resource)
     right = None if kind is None else next((one for one in list_rights(kind) if one.name == wanted), None)
     if kind is None or right is None:
         detail = say(

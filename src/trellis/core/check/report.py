@@ -137,7 +137,7 @@ def _parse_after(context: Context) -> tuple[str, int] | None:
         return None
     kind, _, node = text.partition(":")
     number = parse_whole_number(node)
-    if kind not in {kind.name for kind in context.environment.kinds} or number is None or not 0 <= number <= MAX_ID:
+    if kind not in context.environment.kinds_by_name or number is None or not 0 <= number <= MAX_ID:
         raise refuse_fault(_AFTER.name, "INVALID_VALUE", say("after must be the `next` of a repair."))
     return kind, number
 
@@ -302,7 +302,7 @@ def _check_order(context: Context, kind: NodeKind) -> Iterator[ProblemGroup]:
 
 
 def _check_counters(context: Context, sizes: Mapping[str, tuple[int, int]], without: AbstractSet[str]) -> Iterator[ProblemGroup]:
-    known = {kind.name for kind in context.environment.kinds}
+    known = context.environment.kinds_by_name.keys()
     for kind in sorted(sizes.keys() - known):
         detail = say_many(
             sizes[kind][0],

@@ -21,7 +21,7 @@ def serialize_with_undo(context: Context, found: Sequence[Event]) -> list[dict[s
     `kept` is true if everything that undo needs is still in the database, and `open` if there is anything left that the caller may
     undo. For an event that created a record, `undo` is None until the event has been undone, with others of its change set.
     """
-    kinds = {kind.name for kind in context.environment.kinds}
+    kinds = context.environment.kinds_by_name
     by_deleting = context.environment.undone_by_deleting
     rows = {
         event.seq: 1 + len(event.touched) if event.before else 0  # deleting what was created needs no saved rows

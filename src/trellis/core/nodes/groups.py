@@ -12,7 +12,7 @@ from trellis.store.nodes import Node
 
 def remove_group(context: Context, group: int) -> list[tuple[str, int]]:
     """Remove a group from every node's permissions and group fields; return the nodes that named it."""
-    kinds = {kind.name: kind for kind in context.environment.kinds}
+    kinds = context.environment.kinds_by_name
     keys = nodes.list_mentioning_group(context.tx, group)
     progress = Progress(context.call, len(keys))
     found: list[tuple[str, int]] = []
@@ -28,7 +28,7 @@ def remove_group(context: Context, group: int) -> list[tuple[str, int]]:
 
 def find_naming(context: Context, group: int) -> set[tuple[str, int]]:
     """Find the nodes of all kinds that name a group: (kind, id)."""
-    kinds = {kind.name: kind for kind in context.environment.kinds}
+    kinds = context.environment.kinds_by_name
     found = nodes.walk(context.tx, nodes.list_mentioning_group(context.tx, group))
     return {(name, node.id) for name, node in found if drop_groups(kinds.get(name), node, {group}.__contains__)[1]}
 

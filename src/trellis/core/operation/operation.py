@@ -67,6 +67,11 @@ class Environment:
         return self.load_kinds()
 
     @cached_property
+    def kinds_by_name(self) -> Mapping[str, NodeKind]:
+        """All kinds of nodes by name, in their order."""
+        return {kind.name: kind for kind in self.kinds}
+
+    @cached_property
     def group_kind(self) -> NodeKind | None:
         """The kind whose nodes are groups; None if there is none."""
         return next((kind for kind in self.kinds if kind.is_group), None)

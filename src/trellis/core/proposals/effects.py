@@ -71,7 +71,7 @@ def try_call(context: Context, call: Call, given: Input | None) -> tuple[Outcome
 
 def collect_effects(context: Context, call: Call, revision: int) -> Effects:
     """Return what this transaction has changed since event `revision`, which was the newest one before the call was run."""
-    tx, kinds = context.tx, _list_kinds(context)
+    tx, kinds = context.tx, context.environment.kinds_by_name.keys()
     left = [
         event if number < SHOWN or event.resource not in kinds else _lighten(event)
         for number, event in enumerate(events.walk(tx, events.select_page(tx, {}, revision, newest_first=False)))
@@ -93,10 +93,6 @@ def collect_effects(context: Context, call: Call, revision: int) -> Effects:
         shown=[_describe(event) for event in left[:SHOWN]],
         about=_name(_find_record(left, call) or (left[0] if left else None)),
     )
-
-
-def _list_kinds(context: Context) -> AbstractSet[str]:
-    return {kind.name for kind in context.environment.kinds}
 
 
 def _lighten(event: Event) -> Event:
@@ -186,7 +182,7 @@ def _compute_outcome(context: Context, left: Sequence[Event], made: set[tuple[st
     Ids, times, and positions among nodes that were there before do not count, and of records that are no nodes only what a call
     can set.
     """
-    tx, kinds = context.tx, _list_kinds(context)
+    tx, kinds = context.tx, context.environment.kinds_by_name.keys()
     wanted: dict[str, dict[int, None]] = {}
     outcome, places = blake2b(digest_size=16), blake2b(digest_size=16)
     for event in left:
@@ -238,7 +234,7 @@ def find_difference(
         for resource, number in ((one["resource"], one["id"]), *((each["resource"], each["id"]) for each in one["touched"])):
             if number is not None:
                 ids.setdefault(resource, set()).add(number)
-    tx, kinds = context.tx, _list_kinds(context)
+    tx, kinds = context.tx, context.environment.kinds_by_name.keys()
     changes = [one for name, some in ids.items() for one in events.find_since_of(tx, revision, name, sorted(some), _MOST)]
     told = [
         {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at}

@@ -80,7 +80,7 @@ def _deleted_names(context: Context) -> Outcome:
 
 def _lists_naming(context: Context) -> Outcome:
     event = get_event(context.tx, context.call.target or 0, context.call.actor)
-    kind = next((kind for kind in context.environment.kinds if kind.name == event.resource), None)
+    kind = context.environment.kinds_by_name.get(event.resource)
     how: snapshots.Change = "changed" if event.after else "deleted"
     found: dict[int, tuple[dict[str, None], set[int]]] = {group: ({}, set()) for group in context.input.get("ids")}
     keys = [key for key in snapshots.list_keys(context.tx, event.seq, how) if key[0] == event.resource]

@@ -96,7 +96,7 @@ class _Undoing:
         self._wanted = set(self.seqs)
         self._settled: set[int] = set()  # events of which another wanted event has left nothing to undo
         self._again: set[int] = set()  # events to undo once more, since their undo was undone here
-        self._kinds = {kind.name: kind for kind in context.environment.kinds}
+        self._kinds = context.environment.kinds_by_name
         self._progress = Progress(context.call, len(self.seqs))
         self._others = 0
         self.undone: list[tuple[Event, int | None]] = []

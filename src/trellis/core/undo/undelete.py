@@ -226,7 +226,7 @@ def _restore_group(
     context: Context, group: int, changed: Iterable[Snapshot], progress: Progress
 ) -> tuple[list[tuple[str, int]], list[LeftRecord]]:
     """Restore a group's permissions, except those that have been changed since its delete."""
-    kinds = {kind.name: kind for kind in context.environment.kinds}
+    kinds = context.environment.kinds_by_name
     back: list[tuple[str, int]] = []
     left: list[LeftRecord] = []
     for then in changed:

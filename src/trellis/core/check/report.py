@@ -72,7 +72,7 @@ def _list(context: Context) -> Outcome:
             repairable += problem.repairable
             if len(listed) < most:
                 listed.append(problem._asdict())
-        checked = {kind: size for kind, (size, _) in check.count_rows(context.tx).items()}
+        checked = {kind: size for kind, (size, _) in steps.sizes.items()}
         kept = _retention(context, is_readable=_HISTORY.isdisjoint(list_unreadable(unreadable)))
     return Outcome({"checked": checked, "kept": kept, "count": count, "repairable": repairable, "problems": listed})
 
@@ -155,7 +155,6 @@ def _findings(
         yield from tell_unreadable(unreadable)
         # These keep no other check from reading the rest.
         yield from tell_unreadable([*check.find_wrong_json(context.tx, steps.scan)])
-    sizes = check.count_rows(context.tx)
     kinds = [kind for kind in context.environment.kinds if kind.name not in without]
     group_kind = context.environment.group_kind
     groups = nodes.find_all_ids(context.tx, group_kind.name) if group_kind in kinds else None
@@ -163,7 +162,7 @@ def _findings(
         yield from _check_rows(context, kind, groups, steps, None if after is None or kind.name != after[0] else after[1])
         yield from _check_tree(context, kind)
         yield from _check_order(context, kind)
-    yield from _check_counters(context, sizes, without)
+    yield from _check_counters(context, steps.sizes, without)
     if without.isdisjoint({"counters", "deleted_id_counts"}):
         yield from _check_deleted_ids(context, kinds)
     for part, tables in _PARTS.items():

@@ -1,5 +1,6 @@
 """How far a check is: for its progress, and for the repair that continues it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final, Self
@@ -13,9 +14,13 @@ _NODE: Final = 20  # steps for a node that is examined; a row that is scanned is
 
 @dataclass(slots=True)
 class Steps:
-    """How far a check is, for its progress: the rows that it has scanned, and the nodes that it has examined."""
+    """How far a check is, for its progress: the rows that it has scanned, and the nodes that it has examined.
+
+    `sizes` are the number of nodes of each kind, and the highest id: see `check.count_rows`. No repair changes them.
+    """
 
     context: Context
+    sizes: Mapping[str, tuple[int, int]]
     scanned: int  # all rows that it will scan
     total: int
     done: int = 0
@@ -32,7 +37,7 @@ class Steps:
                 passed += sizes.get(kind.name, (0, 0))[0]
             count, highest = sizes.get(after[0], (0, 0))
             passed += count * min(1, max(0, after[1]) / max(1, highest))
-        return cls(context, scanned, scanned + _NODE * sum(size for size, _ in sizes.values()), _NODE * int(passed))
+        return cls(context, sizes, scanned, scanned + _NODE * sum(size for size, _ in sizes.values()), _NODE * int(passed))
 
     def scan(self, rows: int) -> None:
         self._tell(min(self.done + rows, self.scanned))

@@ -1,11 +1,11 @@
 """The operations that check the whole community for inconsistencies, and repair what can be repaired safely."""
 
+import itertools
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
-from itertools import dropwhile
 from typing import Any, Final
 
 from trellis.core.check.names import check_names, walk_pages
@@ -158,9 +158,10 @@ def _findings(
     kinds = [kind for kind in context.environment.kinds if kind.name not in without]
     group_kind = context.environment.group_kind
     groups = nodes.find_all_ids(context.tx, group_kind.name) if group_kind in kinds else None
-    for kind in dropwhile(lambda kind: after is not None and kind.name != after[0], kinds):
-        yield from _check_rows(context, kind, groups, steps, None if after is None or kind.name != after[0] else after[1])
-        yield from _check_tree(context, kind)
+    for kind in itertools.dropwhile(lambda kind: after is not None and kind.name != after[0], kinds):
+        free = itertools.count(siblings.find_free_offset(context.tx, kind.name))  # at the top level, for nodes that move there
+        yield from _check_rows(context, kind, groups, steps, None if after is None or kind.name != after[0] else after[1], free)
+        yield from _check_tree(context, kind, free)
         yield from _check_order(context, kind)
     yield from _check_counters(context, steps.sizes, without)
     if without.isdisjoint({"counters", "deleted_id_counts"}):
@@ -182,7 +183,7 @@ def _check_file(context: Context) -> Iterator[ProblemGroup]:
 
 
 def _check_rows(
-    context: Context, kind: NodeKind, groups: set[int] | None, steps: Steps, after: int | None
+    context: Context, kind: NodeKind, groups: set[int] | None, steps: Steps, after: int | None, free: Iterator[int]
 ) -> Iterator[ProblemGroup]:
     unnamed: dict[str, int] = {}  # built-in nodes without an external id, by the one by which documents know them
     for batch in check.read_batches(context.tx, kind.name, after):
@@ -197,7 +198,7 @@ def _check_rows(
         leaf_only = [examination.repaired.id for examination in examinations if kind.leaf_only(examination.repaired.fields)]
         for child, parent in check.find_children(context.tx, kind.name, leaf_only):
             detail = say("its parent is {parent}, {leaf}, which cannot have children", parent=parent, leaf=kind.leaf.one)
-            yield _misplacement(context, kind, child, "leaf only", detail)
+            yield _misplacement(context, kind, free, child, "leaf only", detail)
         steps.examine(kind, batch[-1].id, len(batch))
     for gone in sorted(kind.built_in.keys() - nodes.find_existing(context.tx, kind.name, kind.built_in)):
         yield build_finding(kind.name, gone, "built in", say("this built-in {singular} is missing", singular=kind.singular))
@@ -232,27 +233,27 @@ def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -
         save()
 
 
-def _misplacement(context: Context, kind: NodeKind, node: int, problem: str, detail: str) -> ProblemGroup:
-    return build_finding(kind.name, node, problem, detail, partial(_move_to_top, context, kind, node))
+def _misplacement(context: Context, kind: NodeKind, free: Iterator[int], node: int, problem: str, detail: str) -> ProblemGroup:
+    return build_finding(kind.name, node, problem, detail, partial(_move_to_top, context, kind, free, node))
 
 
-def _move_to_top(context: Context, kind: NodeKind, node: int) -> None:
+def _move_to_top(context: Context, kind: NodeKind, free: Iterator[int], node: int) -> None:
     if (found := nodes.find(context.tx, kind.name, node)) is not None:
         snapshots.save(context.tx, kind.name, found, "changed")
-    siblings.append_to_top_level(context.tx, kind.name, node)
+    siblings.move_to_top_level(context.tx, kind.name, node, next(free))
 
 
-def _check_tree(context: Context, kind: NodeKind) -> Iterator[ProblemGroup]:
+def _check_tree(context: Context, kind: NodeKind, free: Iterator[int]) -> Iterator[ProblemGroup]:
     if not kind.tree:
         for node, parent in check.find_nested(context.tx, kind.name):
             detail = say("its parent is {parent}, but {kinds} have no parents", parent=parent, kinds=kind.plural)
-            yield _misplacement(context, kind, node, "nested", detail)
+            yield _misplacement(context, kind, free, node, "nested", detail)
         return
     for node, parent in check.find_orphans(context.tx, kind.name):
-        yield _misplacement(context, kind, node, "orphan", say("its parent {parent} does not exist", parent=parent))
+        yield _misplacement(context, kind, free, node, "orphan", say("its parent {parent} does not exist", parent=parent))
     for cycle in find_cycles(check.find_unreachable(context.tx, kind.name)):
         path = " under ".join(str(node) for node in (*cycle, cycle[0]))
-        yield _misplacement(context, kind, cycle[0], "cycle", say("it is below itself: {path}", path=path))
+        yield _misplacement(context, kind, free, cycle[0], "cycle", say("it is below itself: {path}", path=path))
     for node in check.find_deepest(context.tx, kind.name, DEEPEST):
         detail = say(
             "there are {kinds} below it, though it is on level {deepest}, the last that a tree can have. Move what is below it: "

@@ -47,7 +47,7 @@ from trellis.store.siblings.positions import (
     find_position,
     read_range,
 )
-from trellis.store.siblings.repair import append_to_top_level, check, repair
+from trellis.store.siblings.repair import check, find_free_offset, move_to_top_level, repair
 from trellis.store.siblings.rows import delete_blocks
 from trellis.store.siblings.succession import positions_after_return, positions_on_leaving
 from trellis.store.siblings.tree import Slot, find_slot, find_slots

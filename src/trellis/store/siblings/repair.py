@@ -88,11 +88,16 @@ def repair(tx: Transaction, kind: str, parent: int | None) -> None:
         tree.build(len(rows))
 
 
-def append_to_top_level(tx: Transaction, kind: str, node: int) -> None:
-    """Put a node after all others at the top level, where the order may be damaged.
-
-    It gets a slot in block 0 even if the others have blocks: the caller repairs the top level and the old parent afterwards.
-    """
+def find_free_offset(tx: Transaction, kind: str) -> int:
+    """Return an offset in block 0 behind all nodes at the top level, where the order may be damaged."""
     last = sa.select(sa.func.coalesce(sa.func.max(_c.block_offset), -1)).where(is_child(top=True), IN_BLOCK_0)
     behind = int(tx.connection.execute(last, {"kind": kind}).scalar_one()) + 1
-    SiblingTree(tx, kind, None).assign(node, Slot(0, max(behind, count_children(tx, kind, None))))
+    return max(behind, count_children(tx, kind, None))
+
+
+def move_to_top_level(tx: Transaction, kind: str, node: int, offset: int) -> None:
+    """Move a node to the top level, to an offset from `find_free_offset` on that is still free.
+
+    It is in block 0 even if the others have blocks: the caller repairs the top level and the old parent afterwards.
+    """
+    SiblingTree(tx, kind, None).assign(node, Slot(0, offset))

@@ -8,7 +8,7 @@ from tests.sweeps.grantable import create_target
 from trellis.compose import catalogue_of
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate
-from trellis.core.operation import Access, Call, Operation
+from trellis.core.operation import Basis, Call, Operation
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
 from trellis.kinds import KINDS
@@ -31,7 +31,7 @@ def test_ours_can_be_granted_beside_them() -> None:
 
 def test_what_every_key_may_do_is_to_say_hello_and_to_see_to_its_own_proposals() -> None:
     own = ["proposals.list", "proposals.get", "proposals.withdraw"]
-    assert [operation.name for operation in CATALOGUE.values() if operation.access is Access.ANY_KEY] == ["core.hello", *own]
+    assert [operation.name for operation in CATALOGUE.values() if operation.access.basis is Basis.ANY_KEY] == ["core.hello", *own]
 
 
 def test_all_five_operations_of_every_kind_are_there_for_the_terminal() -> None:

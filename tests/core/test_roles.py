@@ -114,7 +114,7 @@ def test_the_gate_runs_what_the_role_has_and_refuses_the_rest(
         if operation.name in {"admins.create", "admins.begin"} or operation.fork is not None or not operation.grants:
             allowed = any(is_match(p, operation, chosen, set(GROUPS) - set(chosen)) for p in ROLES[role].patterns)
         else:
-            wanted = [CATALOGUE[name] for name in operation.needs or (operation.name,)]
+            wanted = [CATALOGUE[name] for name in operation.needed]
             allowed = all(any(is_match(p, one, chosen, set(GROUPS) - set(chosen)) for p in ROLES[role].patterns) for one in wanted)
         call = Call(operation.name, actor, {"nonsense": 1}, 999)  # refused for this, at the latest, and so never done
         message = refusal_of(gate, call)

@@ -15,7 +15,7 @@ from tests.agent_client import AgentClient
 from tests.community import Community
 from tests.fixture_types import MakeKey, Run
 from trellis.compose import catalogue_of
-from trellis.core.operation import Access, Operation
+from trellis.core.operation import Basis, Operation
 from trellis.kinds import KINDS
 from trellis.mcp.schemas import is_offered
 from trellis.mcp.tools import describe_tool
@@ -30,14 +30,14 @@ WRITES: Final = {operation.name for operation in CATALOGUE.grantable if operatio
 
 def expect_tools(granted: set[str]) -> list[str]:
     """Say which tools a key with these grants has, from what the declarations say of access."""
-    ways: dict[Access, Callable[[Operation], bool]] = {
-        Access.GRANTED: lambda operation: operation.name in granted,
-        Access.IMPLIED: lambda operation: set(operation.needs) <= granted,
-        Access.FORKED: lambda operation: operation.fork is not None and bool(set(operation.fork.to) & granted),
-        Access.ANY_KEY: lambda operation: not operation.for_proposers,
-        Access.INNER: lambda operation: any(fnmatchcase(name, one) for one in operation.runs for name in granted & WRITES),
+    ways: dict[Basis, Callable[[Operation], bool]] = {
+        Basis.GRANTED: lambda operation: operation.name in granted,
+        Basis.IMPLIED: lambda operation: set(operation.access.needs) <= granted,
+        Basis.FORKED: lambda operation: operation.fork is not None and bool(set(operation.fork.to) & granted),
+        Basis.ANY_KEY: lambda operation: not operation.access.for_proposers,
+        Basis.INNER: lambda operation: any(fnmatchcase(name, one) for one in operation.access.runs for name in granted & WRITES),
     }
-    return [one.name for one in TOOLS if ways[one.access](one)]
+    return [one.name for one in TOOLS if ways[one.access.basis](one)]
 
 
 @cache
@@ -100,7 +100,7 @@ def test_a_tool_takes_what_its_operation_takes(operation: Operation) -> None:
     jsonschema.Draft202012Validator.check_schema(schema)
     named = {field.name for field in operation.takes if is_offered(field)} | ({"id"} if operation.has_target else set())
     told = set(schema.get("properties", {}))
-    for other in operation.needs:
+    for other in operation.access.needs:
         if f"takes what {other} takes" in tool["description"]:
             told |= set(describe_tool(CATALOGUE[other], CATALOGUE)["inputSchema"]["properties"]) & named
     assert told == named

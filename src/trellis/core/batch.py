@@ -22,7 +22,7 @@ from trellis.core.fields import (
     require,
     split_list,
 )
-from trellis.core.operation import DRY_RUN, Access, Call, Context, Operation, Outcome, Preparation, Progress, run_together
+from trellis.core.operation import DRY_RUN, Access, Basis, Call, Context, Operation, Outcome, Preparation, Progress, run_together
 from trellis.core.verbs import Body, Response, Verb
 from trellis.core.version import ANY_VERSION, find_own_version
 from trellis.errors import Refused, refuse_fault
@@ -334,13 +334,12 @@ OPERATION: Final = Operation(
     "the same grant as it does alone, and records its own event. An operation can refer to what an earlier one returned: "
     '`{"$ref": "news.id"}` is the member `id` of the result of the operation with `"as": "news"`. Operations that list records are '
     f"not allowed. A batch may change at most {MOST_RECORDS:,} records and return at most {MOST_BYTES >> 20} MiB.",
-    runs=("*",),
     brief="Run many operations: all or none",
     run=_batch,
     preparation=Preparation(calls=_list_calls),
     fields=(OPERATIONS,),
     judges_input=True,
-    access=Access.INNER,
+    access=Access(Basis.INNER, runs=("*",)),
     verb=BATCH,
     is_change_set=True,
     results_in="results",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
-from trellis.core.operation import Access, Operation
+from trellis.core.operation import Operation
 from trellis.errors import Refused
 from trellis.sentences import say
 
@@ -50,4 +50,4 @@ class Catalogue(Mapping[str, Operation]):
     @property
     def grantable(self) -> tuple[Operation, ...]:
         """The operations that a key can be granted, in the order of the catalogue."""
-        return tuple(operation for operation in self.values() if operation.access is Access.GRANTED)
+        return tuple(operation for operation in self.values() if operation.is_grantable)

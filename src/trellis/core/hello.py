@@ -3,7 +3,7 @@
 from trellis import __version__
 from trellis.core.dialect import TRELLIS
 from trellis.core.fields import Field, ObjectOf, Text, TextList, Timestamp
-from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.operation import ANY_KEY, Context, Operation, Outcome
 from trellis.core.verbs import LOOK
 
 _KEY = ObjectOf(
@@ -64,7 +64,7 @@ HELLO = Operation(
     doc="Returns the community's name and address, the version of this service, and the name, expiry and grants of the key.",
     brief="Who this is, and what the key is granted",
     run=_hello,
-    access=Access.ANY_KEY,
+    access=ANY_KEY,
     verb=LOOK,
     path="/core/hello",
     response_fields=_ANSWERS,

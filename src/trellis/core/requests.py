@@ -276,13 +276,15 @@ class _Grants:
 
     def _list_needed(self, name: str) -> tuple[str, ...]:
         operation = self._known.get(name)
-        return (name,) if operation is None else operation.needs or (name,)
+        return (name,) if operation is None else operation.needed
 
     def list_used(self, since: str) -> list[str]:
         """Return the grants that were used since a time, and patterns of grants that may have been used, for example by a batch."""
         used = [name for name, at in self._used if at >= since]
-        run = [self._known[name] for name in used if name in self._known]
-        return [grant for name in used for grant in self._list_needed(name)] + [may for one in run for may in one.runs + one.uses]
+        accesses = [self._known[name].access for name in used if name in self._known]
+        return [grant for name in used for grant in self._list_needed(name)] + [
+            may for one in accesses for may in one.runs + one.uses
+        ]
 
 
 def _find_unused(context: Context, key: Key, grants: _Grants) -> list[str] | None:

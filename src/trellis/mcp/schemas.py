@@ -38,7 +38,7 @@ def build_output_schema(operation: Operation) -> Schema | None:
     return text have none either, nor do tools that are in every list.
     """
     verb = operation.verb
-    in_each = operation.is_open and not operation.for_proposers
+    in_each = operation.access.is_open and not operation.access.for_proposers
     if verb is None or operation.writes or operation.text_type or in_each:
         return None
     members = _MEMBERS.get(verb.response, _list_own_members)(operation)

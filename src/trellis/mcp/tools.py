@@ -42,9 +42,9 @@ class Tools:
                     yield name
 
     def _is_of_use(self, operation: Operation, actor: Actor) -> bool:
-        if operation.for_proposers:
+        if operation.access.for_proposers:
             return actor.proposes
-        return not operation.runs or any(actor.may(one) for one in self._inner[operation.name])
+        return not operation.access.runs or any(actor.may(one) for one in self._inner[operation.name])
 
     def encode(self, actor: Actor) -> bytes:
         """Return the list of the tools that a key may call, as JSON."""
@@ -59,7 +59,7 @@ class Tools:
         """The writes that each tool may run in turn, by the name of the tool."""
         writes = [operation.name for operation in self._catalogue.grantable if operation.writes]
         return {
-            name: [one for pattern in operation.runs for one in writes if fnmatchcase(one, pattern)]
+            name: [one for pattern in operation.access.runs for one in writes if fnmatchcase(one, pattern)]
             for name, operation in self._operations.items()
         }
 
@@ -73,7 +73,7 @@ def describe_tool(operation: Operation, catalogue: Catalogue) -> dict[str, Any]:
 
     A tool that needs the grants of other operations is listed only with these, and refers to one of them for most of its arguments.
     """
-    known = [(name, [field for field in catalogue[name].takes if field in operation.takes]) for name in operation.needs]
+    known = [(name, [field for field in catalogue[name].takes if field in operation.takes]) for name in operation.access.needs]
     name, fields = max(known, key=lambda one: len(one[1]), default=("", []))
     refers = len(fields) >= _MANY
     tool: dict[str, Any] = {

@@ -9,7 +9,7 @@ from tests.test_compose import BLOCKS
 from trellis.admin.keys.grants import GrantGrid
 from trellis.compose import catalogue_of
 from trellis.core.catalogue import Catalogue
-from trellis.core.operation import Access, Operation
+from trellis.core.operation import GRANTED, Operation
 from trellis.core.verbs import LOOK
 from trellis.http.routes import build_routes, find_in_reference
 from trellis.kinds import KINDS
@@ -53,7 +53,7 @@ def test_a_new_kind_and_an_operation_beside_the_nodes_are_in_it() -> None:
     def nothing(_: Any) -> Any:
         raise NotImplementedError
 
-    feed = Operation("events.feed", "Read events", "All.", nothing, access=Access.GRANTED, verb=LOOK, path="/core/events")
+    feed = Operation("events.feed", "Read events", "All.", nothing, access=GRANTED, verb=LOOK, path="/core/events")
     grid = GrantGrid(Catalogue({"all": lambda: [*catalogue_of((*KINDS, BLOCKS)).values(), feed]}))
     assert {row.resource for row in grid.rows} >= {"shelves", "forums"}
     assert ("events.feed", "GET", "/core/events", True) in [(box.name, box.method, box.path, box.reads) for box in grid.others]

@@ -15,7 +15,7 @@ from trellis.compose import compose
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Field, Groups, Text, Timestamp
 from trellis.core.kind import NodeKind
-from trellis.core.operation import Access
+from trellis.core.operation import Basis
 from trellis.core.verbs import RESTORE
 from trellis.kinds import KINDS
 from trellis.settings import Settings
@@ -213,7 +213,7 @@ def test_every_operation_of_every_kind_can_be_reached(admin: Visitor, community:
             reached.add(operation.name)
         assert f"/admin/events?resource={kind.name}&amp;resourceId={one}" in shown.text
     with_page = (o for o in catalogue.values() if o.kind is not None and o.verb not in {None, RESTORE})
-    assert reached == {o.name for o in with_page if o.access is not Access.IMPLIED and not o.path_field}
+    assert reached == {o.name for o in with_page if o.access.basis is not Basis.IMPLIED and not o.path_field}
 
 
 def test_a_new_kind_needs_no_page(settings: Settings, mira: int, visitor: MakeVisitor) -> None:

@@ -14,7 +14,7 @@ from trellis.compose import compose
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import authenticate
-from trellis.core.operation import Access, Call
+from trellis.core.operation import INSIDE, Call
 from trellis.core.verbs import CREATE
 from trellis.errors import Refused
 from trellis.settings import Settings
@@ -70,7 +70,7 @@ def test_the_grant_is_judged_before_what_was_sent(gate: Gate) -> None:
 
 def test_a_key_with_every_grant_cannot_do_what_is_inside(gate: Gate) -> None:
     everything = Actor("key", 7, "Plugin", gate.environment.grantable)
-    inside = [name for name, operation in gate.catalogue.items() if operation.access is Access.INSIDE]
+    inside = [name for name, operation in gate.catalogue.items() if operation.access is INSIDE]
     assert {"groups.create", "groups.update", "blogs.create", "keys.create", "check.list"} <= set(inside)
     for name in inside:
         with pytest.raises(Refused, match=r"^NO_PERMISSION"):

@@ -35,7 +35,7 @@ def test_an_agent_reads_proposes_and_undoes_its_own(run: Run) -> None:
     assert made["expiresAt"] == "2026-02-07T09:30:00.000Z"
     assert made["perDay"] == 1_000
     assert made["grants"] == [name for name in grantable("*") if not name.startswith(("access.", "proposals.", "webhooks."))]
-    on_nodes = [operation for operation in CATALOGUE.grantable if operation.can_be_limited and not operation.is_about_events]
+    on_nodes = [operation for operation in CATALOGUE.grantable if operation.can_be_limited and not operation.access.is_about_events]
     writes = sorted(operation.name for operation in on_nodes if operation.writes and not operation.is_plan)
     assert {"groups.delete", "forums.create", "forums.update", "forums.copy", "structure.apply"} <= {*writes}
     by_bound: dict[str, list[str]] = {}

@@ -16,7 +16,7 @@ from trellis.compose import catalogue_of
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Field, NodeId
 from trellis.core.nodes.crud import build_operation
-from trellis.core.operation import Access, Outcome
+from trellis.core.operation import Outcome
 from trellis.core.verbs import Body, Response, Verb
 from trellis.http.routes import build_routes
 from trellis.kinds import KINDS
@@ -67,7 +67,7 @@ def test_it_has_every_operation_that_is_served(openapi: Json) -> None:
     for route in SERVED:
         promise = told[route.operation.name]
         assert (promise.method, promise.path) == (route.method, route.path)
-        grant = route.operation.name if route.operation.access is Access.GRANTED else None
+        grant = route.operation.name if route.operation.is_grantable else None
         assert promise.told["x-required-grant"] == grant
         assert promise.told.get("x-also-served-at", []) == list(route.also)
 

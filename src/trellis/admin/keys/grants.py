@@ -74,7 +74,7 @@ class GrantGrid:
             for name, found in by_resource.items()
         )
         self.others = tuple(others)
-        self._needed = {one.name: one.needs or (one.name,) for one in catalogue.values() if one.path is not None}
+        self._needed = {one.name: one.needed for one in catalogue.values() if one.path is not None}
 
     @cached_property
     def boxes(self) -> tuple[Box, ...]:
@@ -156,6 +156,6 @@ def _box(operation: Operation, method: str, path: str, reference: str) -> Box:
         method,
         path,
         operation.is_plan,
-        operation.is_about_events,
+        operation.access.is_about_events,
         reference,
     )

@@ -37,7 +37,7 @@ def _row(operation: Operation) -> dict[str, Any]:
         "method": None,
         "path": None,
         "also": [],
-        "access": operation.access.value,
+        "access": operation.access.basis.value,
         "summary": operation.summary,
     }
 

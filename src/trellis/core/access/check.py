@@ -20,7 +20,7 @@ from trellis.core.fields import (
 from trellis.core.hello import HELLO
 from trellis.core.keys import find_named_key
 from trellis.core.kind import NodeKind
-from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.operation import GRANTED, Context, Operation, Outcome
 from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.core.verbs import Response, Verb
 from trellis.errors import refuse_fault
@@ -113,7 +113,7 @@ def _check_group(context: Context, holder: int) -> Outcome:
 
 def _list_keys(context: Context) -> Outcome:
     asked = _read_question(context)
-    name = asked.operation.name if asked.operation.access is Access.GRANTED else None
+    name = asked.operation.name if asked.operation.is_grantable else None
     page, per_page = parse_paging(context.input)
     shown = range((page - 1) * per_page, page * per_page)
     found, total = [], 0
@@ -141,9 +141,8 @@ def _find_grantable(context: Context, name: str) -> Operation:
     if name == HELLO.name:
         return HELLO
     known = context.environment.operations
-    if (found := known.get(name)) is None or found.access is not Access.GRANTED:
-        grantable = sorted(one.name for one in known.values() if one.access is Access.GRANTED)
-        hint = "" if found else Suggestions(grantable).suggest(name)
+    if (found := known.get(name)) is None or not found.is_grantable:
+        hint = "" if found else Suggestions(sorted(context.environment.grantable)).suggest(name)
         detail = say("operation: '{name}' cannot be granted to a key.{hint}", name=isolate(name), hint=hint)
         raise refuse_fault("operation", "UNKNOWN_OPERATION", detail)
     return found
@@ -181,7 +180,7 @@ OPERATIONS: Final = (
         "Nothing is run.",
         _check,
         (_HOLDER, *_QUESTION),
-        access=Access.GRANTED,
+        access=GRANTED,
         verb=CHECK,
         path="/core/access",
         refusals=(("INVALID_ID", MISSING), *with_codes("UNKNOWN_OPERATION")),
@@ -194,7 +193,7 @@ OPERATIONS: Final = (
         "Returns the keys that may run an operation, on a particular node if its id is sent, and under which conditions.",
         _list_keys,
         (*PAGING, *_QUESTION),
-        access=Access.GRANTED,
+        access=GRANTED,
         verb=KEYS,
         path="/core/access",
         refusals=(("INVALID_ID", MISSING), *with_codes("UNKNOWN_OPERATION")),

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 from trellis.core.access.rights import MISSING, Right, describe_right, find_group, list_rights
 from trellis.core.fields import Anything, Field, Input, Integer, ListOf, NodeId, Nullable, Text, TextList, quote
 from trellis.core.nodes import serialize_nodes
-from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.operation import GRANTED, Context, Operation, Outcome
 from trellis.core.paging import PAGING, parse_paging, refusing_large_pages, serialize_page
 from trellis.core.verbs import Response, Verb
 from trellis.errors import Refused, refuse_fault
@@ -95,7 +95,7 @@ OPERATION: Final = Operation(
     "empty), and the number of nodes in which it has each right.",
     _view,
     _FIELDS,
-    access=Access.GRANTED,
+    access=GRANTED,
     verb=VIEW,
     path="/core/access",
     refusals=(("INVALID_ID", MISSING), *with_codes("PAGE_TOO_LARGE")),

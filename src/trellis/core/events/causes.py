@@ -24,7 +24,7 @@ def list_causes(name: str, operations: Iterable[Operation]) -> list[str]:
 def _may_cause(operation: Operation, name: str) -> bool:
     if not operation.writes:
         return False
-    if name in (operation.name, *operation.needs):
+    if name in (operation.name, *operation.access.needs):
         return True
-    is_run = any(fnmatchcase(name, pattern) for pattern in operation.runs + operation.uses)
+    is_run = any(fnmatchcase(name, pattern) for pattern in operation.access.runs + operation.access.uses)
     return is_run or (name == _PROPOSED and operation.is_proposable)

@@ -79,7 +79,7 @@ def event_type(event: Event) -> str:
 
 def event_types(operations: Iterable[Operation]) -> tuple[str, ...]:
     """Return the types of all events of these operations that webhooks can subscribe to."""
-    sending = (one for one in operations if one.sends_events and not one.needs)
+    sending = (one for one in operations if one.sends_events and not one.access.needs)
     return tuple(list_types(one for one in sending if not (one.verb is not None and one.verb.may_create)))
 
 

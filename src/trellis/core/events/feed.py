@@ -25,7 +25,7 @@ from trellis.core.fields import (
     parse_whole_number,
     quote,
 )
-from trellis.core.operation import Access, Context, Operation, Outcome, select_readable
+from trellis.core.operation import Access, Basis, Context, Operation, Outcome, select_readable
 from trellis.core.verbs import FEED
 from trellis.errors import Refused, refuse_fault
 from trellis.refusals import with_codes
@@ -266,12 +266,10 @@ def operations() -> tuple[Operation, ...]:
             "application/x-ndjson` the response is one event per line, and the header `Next` is the cursor.",
             run=_list,
             fields=_FIELDS,
-            access=Access.GRANTED,
+            access=Access(Basis.GRANTED, reads_nodes=True, is_about_events=True),
             verb=FEED,
             path="/core/events",
             refusals=with_codes("NO_LONGER_KEPT", "TOO_MANY_WAITING"),
             response_fields=_ANSWERS,
-            reads_nodes=True,
-            is_about_events=True,
         ),
     )

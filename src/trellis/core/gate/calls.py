@@ -40,8 +40,8 @@ class Calls:
         if operation.fork is not None:
             if not any(actor.may(name) for name in operation.fork.to):
                 raise refuse_not_granted(actor, f"*.{operation.name.partition('.')[2]}", " or ".join(operation.fork.to))
-        elif not operation.is_open:
-            for needed in operation.needs or (name,):
+        elif not operation.access.is_open:
+            for needed in operation.needed:
                 if not actor.may(needed):
                     raise refuse_not_granted(actor, needed)
                 if actor.bounds:
@@ -71,7 +71,7 @@ class Calls:
     def perform(self, operation: Operation, call: Call, given: Input, recorder: Recorder) -> Outcome:
         """Run an operation inside a write, within the bounds of its grant. Raises Refused, ProposalNeeded."""
         context = self.build_context(operation, call, given, recorder)
-        more = operation.needs_with(given)
+        more = operation.access.needs_with(given)
         for name in more:
             self.authorise(name, call.actor)
         if not call.actor.bounds:
@@ -123,7 +123,7 @@ class Calls:
         for call in calls:
             given = operation.form.read(call.raw)
             given = given if given.faults else self.put_digests(operation, call, given, recorder)
-            if operation.needs_with(given):
+            if operation.access.needs_with(given):
                 raise OneByOne
             contexts.append(self.build_context(operation, call, given, recorder))
         if not calls[0].actor.bounds:

@@ -187,7 +187,7 @@ def _settle(
     under = _settle_under(operation, members.get("under"), context, where, faults)
     dry_run_only = bool(members.get("dryRunOnly")) and keeps
     own_only = bool(members.get("ownOnly"))
-    if own_only and not operation.is_about_events:
+    if own_only and not operation.access.is_about_events:
         detail = say(
             "{where}.ownOnly: {name} neither shows events nor undoes them. Leave ownOnly out.", where=where, name=operation.name
         )

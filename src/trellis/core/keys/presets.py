@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from trellis.core.bounds import PROPOSE, Bound
 from trellis.core.fields import Choice, Field, Input, Nullable
-from trellis.core.operation import Access, Operation
+from trellis.core.operation import Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Preset:
         found: dict[str, Bound] = {}
         for operation in operations:
             rule = next((rule for rule in self.rules if rule.applies_to(operation)), None)
-            if rule is not None and operation.access is Access.GRANTED:
+            if rule is not None and operation.is_grantable:
                 found[operation.name] = rule.bound
         return found
 
@@ -59,7 +59,7 @@ PRESETS: Final[Mapping[str, Preset]] = MappingProxyType(
             expires=timedelta(days=7),
             per_day=1_000,
             rules=(
-                Rule(lambda operation: operation.is_about_events, Bound(own_only=True)),
+                Rule(lambda operation: operation.access.is_about_events, Bound(own_only=True)),
                 Rule(_reads, Bound()),
                 Rule(lambda operation: operation.can_be_limited, Bound(PROPOSE)),
             ),

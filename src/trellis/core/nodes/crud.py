@@ -24,7 +24,7 @@ from trellis.core.nodes.listing import INCLUDE, build_query, list_fields, shown_
 from trellis.core.nodes.placement import PLACES, apply_placement, count_children_in_the_way, find_place, resolve_placement
 from trellis.core.nodes.record import find_fate, get_with_path, locate, serialize_node, serialize_page_of_nodes, shown_by
 from trellis.core.nodes.references import refuse_taken, resolve_references
-from trellis.core.operation import Access, Context, OneByOne, Operation, Outcome, Preparation, Together
+from trellis.core.operation import GRANTED, INSIDE, Access, Basis, Context, OneByOne, Operation, Outcome, Preparation, Together
 from trellis.core.paging import refusing_large_pages, serialize_page
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Verb
 from trellis.core.version import check_precondition
@@ -108,7 +108,7 @@ def build_operation(
         doc=doc,
         run=partial(run, kind),
         fields=fields,
-        access=Access.GRANTED if kind.serves(verb) else Access.INSIDE,
+        access=GRANTED if kind.serves(verb) else INSIDE,
         verb=verb,
         path=kind.path if kind.serves(verb) else None,
         also=kind.also,
@@ -122,8 +122,9 @@ def build_operation(
 def granted_with(kind: NodeKind, needed: Sequence[Verb], operation: Operation) -> Operation:
     """Open an operation to keys that were granted all `needed` ones; over REST, only if the kind serves all of these there."""
     if not all(kind.serves(one) for one in needed):
-        return replace(operation, access=Access.INSIDE, path=None)
-    return replace(operation, access=Access.IMPLIED, path=kind.path, needs=tuple(kind.operation(one.name) for one in needed))
+        return replace(operation, access=INSIDE, path=None)
+    needs = tuple(kind.operation(one.name) for one in needed)
+    return replace(operation, access=Access(Basis.IMPLIED, needs), path=kind.path)
 
 
 def node_refusals(kind: NodeKind) -> tuple[str, ...]:

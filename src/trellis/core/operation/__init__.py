@@ -1,6 +1,6 @@
 """Operations, their calls, and what they need to know about the service. Every act on the community is an operation."""
 
-from trellis.core.operation.access import Access
+from trellis.core.operation.access import ANY_KEY, GRANTED, INSIDE, Access, Basis
 from trellis.core.operation.call import Call, Progress
 from trellis.core.operation.judge import SessionEnded, conclude, is_allowed, judge_role, renew_actor
 from trellis.core.operation.operation import DRY_RUN, Context, Environment, Fork, Operation, Preparation, Together, targeted_write

@@ -119,7 +119,7 @@ def _find_missing(operation: Operation, actor: Actor, target: int | None) -> str
     """Return the first operation that a call needs and the actor's role does not include; None if there is none."""
     if actor.grants is None or (operation.name in OWN and target is not None and target == actor.id):
         return None
-    return next((name for name in operation.needs or (operation.name,) if name not in actor.grants), None)
+    return next((name for name in operation.needed if name not in actor.grants), None)
 
 
 def _describe(permit: Permit) -> str:

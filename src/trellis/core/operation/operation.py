@@ -12,7 +12,7 @@ from trellis.core.actor import Actor
 from trellis.core.bounds import Reach, find_reach
 from trellis.core.fields import Boolean, Field, Input, InputForm, require
 from trellis.core.kind import NodeKind
-from trellis.core.operation.access import OPEN, Access
+from trellis.core.operation.access import INSIDE, Access, Basis
 from trellis.core.operation.call import Call
 from trellis.core.operation.outcome import Fate, Outcome
 from trellis.core.operation.policies import (
@@ -90,12 +90,12 @@ class Environment:
     @cached_property
     def grantable(self) -> frozenset[str]:
         """The names of the operations that a key can be granted."""
-        return frozenset(operation.name for operation in self.operations.values() if operation.access is Access.GRANTED)
+        return frozenset(operation.name for operation in self.operations.values() if operation.is_grantable)
 
     @cached_property
     def granted_alone(self) -> frozenset[str]:
         """The names of the operations that patterns over several resources do not grant."""
-        return frozenset(operation.name for operation in self.operations.values() if operation.granted_alone)
+        return frozenset(operation.name for operation in self.operations.values() if operation.access.is_granted_alone)
 
     @cached_property
     def batchable(self) -> "Mapping[str, Operation]":
@@ -103,7 +103,7 @@ class Environment:
         return {
             operation.name: operation
             for operation in self.operations.values()
-            if operation.path is not None and operation.access not in OPEN and not operation.lists
+            if operation.path is not None and not operation.access.is_open and not operation.lists
         }
 
     @cached_property
@@ -244,16 +244,7 @@ class Operation:
     has_target: bool = False  # whether it is about one record
     fork: Fork | None = None  # it is never run itself: the gate runs the operation that this leads to, and checks the grant of that
 
-    # Who may run it.
-    access: Access = Access.INSIDE
-    needs: tuple[str, ...] = ()  # without a grant of its own: a key must have been granted all of these operations
-    needs_with: Callable[[Input], tuple[str, ...]] = lambda _: ()  # whose grants it needs as well for what its input asks for
-    granted_alone: bool = False  # a pattern over several resources, such as `*.create`, does not grant it
-    reads_nodes: bool = False  # it is about nodes of several kinds, so its grant can be limited to some nodes
-    is_about_events: bool = False  # its grant can be limited to what the key itself did
-    uses: tuple[str, ...] = ()  # the operations whose grants it may use besides its own
-    runs: tuple[str, ...] = ()  # patterns over what it may run: it is of no use to a key without such a write
-    for_proposers: bool = False  # it is of no use to a key that proposes nothing
+    access: Access = INSIDE  # who may run it
 
     # What it returns and refuses. `response_fields` are those of its response, or of each record in it, if not those of its kind.
     response_fields: tuple[Field, ...] = ()
@@ -328,7 +319,7 @@ class Operation:
     @property
     def can_be_limited(self) -> bool:
         """Whether its grant can be limited to some nodes."""
-        return self.kind is not None or self.reads_nodes
+        return self.kind is not None or self.access.reads_nodes
 
     @property
     def sends_events(self) -> bool:
@@ -338,12 +329,12 @@ class Operation:
     @property
     def is_proposable(self) -> bool:
         """Whether it changes something and keys may run it, so that a call of it can wait for somebody's approval."""
-        return self.writes and not self.is_plan and (bool(self.grants) or self.access is Access.INNER)
+        return self.writes and not self.is_plan and (bool(self.grants) or self.access.basis is Basis.INNER)
 
     @property
-    def is_open(self) -> bool:
-        """Whether every valid key may run it, whatever it has been granted."""
-        return self.access in OPEN
+    def is_grantable(self) -> bool:
+        """Whether a key can be granted it."""
+        return self.access.basis is Basis.GRANTED
 
     @property
     def shows_secret(self) -> bool:
@@ -361,15 +352,21 @@ class Operation:
         return self.verb is not None and self.verb.if_match
 
     @property
+    def needed(self) -> tuple[str, ...]:
+        """What a role must include, or a key must have been granted, unless it is open or forks: itself, or all that it needs."""
+        return self.access.needs or (self.name,)
+
+    @property
     def grants(self) -> tuple[str, ...]:
         """The operations that a key must have been granted: all that it needs, or one of those that it forks to."""
-        own = (self.name,) if self.access is Access.GRANTED else ()
-        return self.fork.to if self.fork is not None else self.needs or own
+        if self.fork is not None:
+            return self.fork.to
+        return self.needed if self.is_grantable or self.access.needs else ()
 
     @property
     def judged_by(self) -> tuple[str, ...]:
         """The grants by whose bounds the operation itself is judged: none if it runs others, which are judged by their own."""
-        return self.grants if self.access is Access.GRANTED or not self.writes else ()
+        return self.grants if self.is_grantable or not self.writes else ()
 
     @property
     def path_field(self) -> Field | None:

@@ -9,7 +9,7 @@ from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Text, invalid_id, isolate
 from trellis.core.gate import Gate
 from trellis.core.keys import find_holder, redact_keys
-from trellis.core.operation import Access, Call, Context, Operation, Outcome, Preparation, targeted_write
+from trellis.core.operation import Access, Basis, Call, Context, Operation, Outcome, Preparation, targeted_write
 from trellis.core.proposals.effects import Effects, collect_effects, find_difference, is_outdated
 from trellis.core.proposals.record import (
     APPROVED,
@@ -53,8 +53,7 @@ def operations() -> tuple[Operation, ...]:
                 _withdraw,
                 (_REASON,),
             ),
-            access=Access.ANY_KEY,
-            for_proposers=True,
+            access=Access(Basis.ANY_KEY, for_proposers=True),
         ),
         replace(
             _build_operation(
@@ -102,12 +101,11 @@ def _build_operation(
         run=run,
         fields=fields,
         is_announced=True,
-        access=Access.GRANTED,
+        access=Access(Basis.GRANTED, is_granted_alone=True),  # it decides on calls that others may not run alone
         verb=verb,
         path=PATH,
         refusals=(("INVALID_ID", _CODES[verb.name]), *with_codes("PROPOSAL_CLOSED", *refusals)),
         response_fields=WHOLE,
-        granted_alone=True,  # it decides on calls that others may not run alone
     )
 
 

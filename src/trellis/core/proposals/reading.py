@@ -5,7 +5,7 @@ from typing import Final
 
 from trellis.core.fields import Field, NodeId, Text, invalid_id
 from trellis.core.gate import Gate
-from trellis.core.operation import Access, Context, Operation, Outcome
+from trellis.core.operation import Access, Basis, Context, Operation, Outcome
 from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.core.proposals.record import LOGGED, STATE, WHOLE, serialize_content, serialize_proposals
 from trellis.core.proposals.verbs import PATH
@@ -30,8 +30,7 @@ def operations() -> tuple[Operation, ...]:
         doc="Returns a proposal of this key, or any proposal if the key may approve or reject them, with its state and what "
         "it would change.",
         run=_get,
-        access=Access.ANY_KEY,
-        for_proposers=True,
+        access=Access(Basis.ANY_KEY, for_proposers=True),
         verb=GET,
         path=PATH,
         refusals=(("INVALID_ID", _CODE),),

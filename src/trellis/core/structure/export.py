@@ -9,7 +9,7 @@ from trellis.core.bounds import Reach
 from trellis.core.fields import EVERYONE, Choice, ExternalId, Field, Text, TextList
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import DEEPEST, slug
-from trellis.core.operation import Access, Context, Operation, Outcome, RawText
+from trellis.core.operation import Access, Basis, Context, Operation, Outcome, RawText
 from trellis.core.structure.document import FORMAT
 from trellis.core.structure.reach import find_section_reach, find_under, tell_no_such
 from trellis.core.structure.text import write_yaml
@@ -54,7 +54,7 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
         f"{_MOST:,} nodes, with at most {nodes.MOST_BYTES >> 20} MiB of text, are written at once.",
         run=partial(_export, kinds),
         fields=(_SECTIONS, _UNDER, _MISSING, _FORMAT),
-        access=Access.GRANTED,
+        access=Access(Basis.GRANTED, reads_nodes=True, uses=tuple(kind.operation(LIST.name) for kind in kinds)),
         verb=EXPORT,
         path=PATH,
         refusals=with_codes("TREE_TOO_LARGE", "INVALID_VALUE"),
@@ -64,8 +64,6 @@ def operation(kinds: Sequence[NodeKind]) -> Operation:
         ),
         slow=True,
         varies=True,
-        reads_nodes=True,
-        uses=tuple(kind.operation(LIST.name) for kind in kinds),
         text_type=_YAML,
     )
 

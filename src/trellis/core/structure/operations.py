@@ -27,7 +27,7 @@ from trellis.core.fields import (
 )
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import PUT_EXTERNAL
-from trellis.core.operation import Access, Call, Context, Operation, Outcome, Preparation, select_readable
+from trellis.core.operation import Access, Basis, Call, Context, Operation, Outcome, Preparation, select_readable
 from trellis.core.structure import export
 from trellis.core.structure.document import FORMAT, KEYS, MOST_DOCUMENTS, parse_documents
 from trellis.core.structure.entries import Document
@@ -126,13 +126,14 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
         required=True,
         example=example,
     )
+    uses = tuple(kind.operation(one.name) for kind in kinds for one in (LIST, CREATE, UPDATE, DELETE))
     shared = Operation(
         name="",
         summary="",
         doc="",
         run=partial(_run, document, planned=True),
         judges_input=True,
-        access=Access.GRANTED,
+        access=Access(Basis.GRANTED, reads_nodes=True, uses=uses),
         path=export.PATH,
         fields=(document, *_OPTIONS),
         refusals=with_codes(
@@ -147,8 +148,6 @@ def operations(kinds: Sequence[NodeKind]) -> tuple[Operation, ...]:
         response_fields=_ANSWERS,
         most_bytes=LARGEST_DOCUMENT,
         preparation=Preparation(calls=_list_calls),
-        reads_nodes=True,
-        uses=tuple(kind.operation(one.name) for kind in kinds for one in (LIST, CREATE, UPDATE, DELETE)),
     )
     plan = replace(
         shared,

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from trellis.core.events import may_be_purged
 from trellis.core.fields import Boolean, Field, Integer, ListOf, NodeId, Text, Timestamp, invalid_id
-from trellis.core.operation import Access, Context, Operation, Outcome, targeted_write
+from trellis.core.operation import Access, Basis, Context, Operation, Outcome, targeted_write
 from trellis.core.undo.many import MOST, MOST_SINGLY, undo_events
 from trellis.core.undo.restore import may_list_all
 from trellis.core.verbs import RESTORE
@@ -68,8 +68,7 @@ def operations() -> tuple[Operation, ...]:
             "that are anything other than the creation of a record that has not changed since.",
             run=_restore_change_set,
             fields=(_AFTER, _SKIP),
-            access=Access.INNER,
-            runs=(f"*.{RESTORE.name}",),
+            access=Access(Basis.INNER, runs=(f"*.{RESTORE.name}",)),
             verb=replace(RESTORE, if_match=False),  # a change set has no version
             path="/core/changesets",
             refusals=(("INVALID_ID", _NO_CHANGE_SET), *with_codes("RESTORE_CONFLICTS", "CHANGE_SET_TOO_LARGE")),

@@ -11,7 +11,7 @@ from trellis.core.bounds import Reach, find_reach, is_own_only
 from trellis.core.events import hide_outside, refuse_undone
 from trellis.core.fields import Boolean, Field, Input, ParentId, invalid_id
 from trellis.core.nodes import NodeKind
-from trellis.core.operation import Access, Context, Fork, OneByOne, Operation, Outcome, Together, select_readable
+from trellis.core.operation import Access, Basis, Context, Fork, OneByOne, Operation, Outcome, Together, select_readable
 from trellis.core.undo.response import ANSWERS
 from trellis.core.undo.revert import revert
 from trellis.core.undo.sorts import find_sort
@@ -60,12 +60,10 @@ def operation(kind: NodeKind) -> Operation:
         run=partial(_restore, kind),
         together=Together(partial(_restore_many, kind)),
         fields=(_TO, _DELETE_CREATED) if kind.tree else (_DELETE_CREATED,),
-        access=Access.GRANTED,
+        access=Access(Basis.GRANTED, needs_with=partial(_list_needed, f"{kind.name}.{UPDATE.name}"), is_about_events=True),
         verb=RESTORE,
         kind=kind,
-        is_about_events=True,
         refusals=_with_codes(messages),
-        needs_with=partial(_list_needed, f"{kind.name}.{UPDATE.name}"),
     )
 
 
@@ -85,7 +83,7 @@ def fork(kinds: Sequence[NodeKind]) -> Operation:
         f"A key without `{_LIST}` gets 404 for an event that it may not undo, as for one that does not exist.",
         run=_not_runnable,
         fields=(_TO, _DELETE_CREATED),
-        access=Access.FORKED,
+        access=Access(Basis.FORKED),
         verb=RESTORE,
         path="/core/events",
         refusals=_with_codes((*_MESSAGES, "INVALID_PARENT")),

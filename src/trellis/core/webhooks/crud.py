@@ -8,7 +8,7 @@ from typing import Any, Final
 from trellis.core.actor import DELIVERY
 from trellis.core.events import save_change
 from trellis.core.fields import Field, Input, Integer, Suggestions, Text, require, require_found, shift_timestamp
-from trellis.core.operation import Access, Context, Fate, Operation, Outcome, targeted_write
+from trellis.core.operation import Access, Basis, Context, Fate, Operation, Outcome, targeted_write
 from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.core.subscriptions import event_patterns, find_alarm_patterns, is_subscribed, is_webhook_widened
 from trellis.core.verbs import CREATE, DELETE, GET, LIST, UPDATE, Response, Verb
@@ -102,7 +102,8 @@ def _rest_operation(
         run=run,
         fields=fields,
         judges_input=verb.writes,
-        access=Access.GRANTED,
+        # One with a body makes the service send whole records to wherever the caller likes.
+        access=Access(Basis.GRANTED, is_granted_alone=verb.writes and verb.body is not None),
         verb=verb,
         path=PATH,
         refusals=missing + refusals,
@@ -110,7 +111,6 @@ def _rest_operation(
         secret_once=(SECRET,) if verb.creates else (),
         find_fate=_find_fate if verb.creates else None,
         varies=not verb.writes,  # it changes with the time: an old secret expires
-        granted_alone=verb.writes and verb.body is not None,  # it sends whole records to wherever the caller likes
     )
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from trellis.core.actor import Actor
 from trellis.core.gate import Gate, Result
 from trellis.core.keys import Bearer, KeyNotUsable, Keyring, authenticate, redact_path
-from trellis.core.operation import Access, Call, Operation
+from trellis.core.operation import Basis, Call, Operation
 from trellis.errors import LongRead, Refused, drop_tracebacks, refuse_out_of_memory
 from trellis.http.api.cache import CachedResponse, Name, ResponseCache
 from trellis.http.api.counts import RequestCounts
@@ -41,7 +41,7 @@ _READ: Final = frozenset(
     b"idempotency-key if-match if-none-match mcp-method mcp-name mcp-protocol-version origin traceparent transfer-encoding "
     b"x-api-key x-audit-log-reason x-request-id".split()
 )
-_SAME_FOR_ALL: Final = frozenset((Access.GRANTED, Access.IMPLIED))  # every key that may run it gets the same response
+_SAME_FOR_ALL: Final = frozenset((Basis.GRANTED, Basis.IMPLIED))  # every key that may run it gets the same response
 _HOST: Final = re.compile(r"[A-Za-z0-9._:\[\]-]{1,255}")  # only characters of names and addresses, perhaps with a port
 _COUNTED_AT_ONCE: Final = 4  # counted reads: each waits for a commit, and may hold a connection meanwhile
 
@@ -366,7 +366,7 @@ def _find_version(request: ApiRequest, operation: Operation) -> int | None:
 
     None if the answer is for this caller alone, or if each read is counted and must therefore be made.
     """
-    same = operation.access in _SAME_FOR_ALL and not operation.varies and not request.key_in_url
+    same = operation.access.basis in _SAME_FOR_ALL and not operation.varies and not request.key_in_url
     return request.version if same and not _is_counted(request, operation) else None
 
 

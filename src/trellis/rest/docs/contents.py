@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Choice, Field, Permissions
 from trellis.core.nodes import NodeKind
-from trellis.core.operation import Access, Operation
+from trellis.core.operation import Basis, Operation
 from trellis.core.verbs import Body, Response
 from trellis.errors import Refused
 from trellis.http.routes import Route, build_routes
@@ -133,7 +133,7 @@ def _entry(route: Route, base_url: str) -> OperationView:
     refusals = refusals_of(operation)
     return OperationView(
         route=route,
-        inner=operation.access is Access.INNER,
+        inner=operation.access.basis is Basis.INNER,
         target=_target(operation),
         query=tuple(map(_row, query_fields(operation))),
         body=tuple(_row(field, new=route.verb.body is Body.NEW) for field in body_fields(operation)),

@@ -8,7 +8,7 @@ from trellis import __version__
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import MAX_ID
 from trellis.core.nodes import NodeKind
-from trellis.core.operation import Access, Operation
+from trellis.core.operation import Basis, Operation
 from trellis.core.verbs import Body
 from trellis.http.routes import Route, build_routes, find_in_reference
 from trellis.rest.docs.components import load_components
@@ -136,8 +136,8 @@ def _operation(route: Route, base_url: str, shared: Json) -> Json:
         "summary": operation.summary,
         "description": _described(route),
         "externalDocs": {"url": f"{base_url}{find_in_reference(operation)}"},
-        "x-required-grant": operation.name if operation.access is Access.GRANTED else None,
-        **({"x-required-grants": list(operation.needs)} if operation.needs else {}),
+        "x-required-grant": operation.name if operation.is_grantable else None,
+        **({"x-required-grants": list(operation.access.needs)} if operation.access.needs else {}),
         **({"x-required-grant-one-of": list(operation.fork.to)} if operation.fork else {}),
         "parameters": _parameters(operation),
     }
@@ -153,13 +153,12 @@ def _operation(route: Route, base_url: str, shared: Json) -> Json:
 def _described(route: Route) -> str:
     operation = route.operation
     lines = [operation.doc]
-    if operation.access is Access.GRANTED:
-        lines.append(f"Needs the grant `{operation.name}`.")
-    elif operation.needs:
-        lines.append(f"Needs the grant{'s' * (len(operation.needs) > 1)} {' and '.join(f'`{name}`' for name in operation.needs)}.")
-    elif operation.access is Access.INNER:
+    if operation.is_grantable or operation.access.needs:
+        needed = [f"`{name}`" for name in operation.needed]
+        lines.append(f"Needs the grant{'s' * (len(needed) > 1)} {' and '.join(needed)}.")
+    elif operation.access.basis is Basis.INNER:
         lines.append("Every valid key may do this; each operation that it runs needs its own grant.")
-    elif operation.access is Access.ANY_KEY:
+    elif operation.access.basis is Basis.ANY_KEY:
         lines.append("Every valid key may run it.")
     if route.also:
         lines.append("Also served at " + " and ".join(f"`{path}`" for path in route.also) + ".")

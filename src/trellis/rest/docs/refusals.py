@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any, Final
 
-from trellis.core.operation import Access, Operation
+from trellis.core.operation import Basis, Operation
 from trellis.errors import Fault, Refused, refuse_faults
 from trellis.refusals import REFUSALS, Refusal, Scope
 
 _APPLIES: Final[Mapping[Scope, Callable[[Operation], bool]]] = {
     Scope.EVERY: lambda _: True,
-    Scope.GRANTED: lambda operation: bool(operation.grants) or operation.access is Access.INNER,
+    Scope.GRANTED: lambda operation: bool(operation.grants) or operation.access.basis is Basis.INNER,
     Scope.WRITES: lambda operation: operation.writes,
     Scope.CONDITIONAL: lambda operation: operation.is_conditional,
     Scope.IDEMPOTENT: lambda operation: operation.verb is not None and operation.verb.idempotency_key,

@@ -9,6 +9,7 @@ _COUNTED: Final = re.compile(r"(?:\{(\w+)[^}]*\}|%\((\w+)\)s) (\{several\}|\{plu
 # What follows a name or an id.
 _VERBS: Final = frozenset(
     {
+        "accepts",
         "adds",
         "affects",
         "allows",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
+from trellis.sentences import say
 from trellis.settings import Settings, SettingsError, description, variable
 from trellis.store import sqlite
 from trellis.store.engine import FORBIDDEN, FULL, NO_WRITES, READ_ONLY, DatabaseInUse, open_engine
@@ -138,7 +139,7 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
 
 def _about_postgresql(name: str, error: "psycopg.Error") -> str:
     if error.sqlstate == READ_ONLY:
-        return _name_database(NO_WRITES, name)
+        return say(NO_WRITES, database=f"The database {name}")
     told = f"PostgreSQL cannot use the database {name}: {_first_line(error)}"
     return told if (advice := _ADVICE.get(error.sqlstate or "")) is None else f"{told.rstrip('.')}. {advice}"
 
@@ -158,15 +159,11 @@ _OF_STATEMENTS: Final = (
 
 def _about_sqlite(file: Path, error: Exception) -> str:
     if (meaning := sqlite.explain(error, file)) is not None:
-        return f"{_name_database(meaning.told, file)} {meaning.advice}".rstrip()
+        return f"{meaning.describe(f'The database {file}')} {meaning.advice}".rstrip()
     for part, what in _OF_STATEMENTS:
         if part in str(error):
             return f"The database {file} {what}"
     return f"The database {file} cannot be used: {error}."
-
-
-def _name_database(sentence: str, name: object) -> str:
-    return sentence.replace("The database", f"The database {name}", 1)
 
 
 def _first_line(error: BaseException) -> str:

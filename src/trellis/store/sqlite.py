@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any, Final, NamedTuple
 from urllib.parse import quote
 
-from trellis.sentences import Sentence, say
+from trellis.sentences import Sentence, mark, say
 
 _SPILLED_FROM: Final = 127 * 1024  # bytes; SQLite writes at most one byte less than 128 KiB at once, and fails with a larger bound
 
@@ -194,18 +194,25 @@ def is_out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or result_code(error) == _NO_MEMORY
 
 
+THE_DATABASE: Final = say("The database")
+
+
 class Meaning(NamedTuple):
     """The meaning of a result code: what is wrong with the database, what to do, and whether its file is at fault."""
 
-    told: Sentence
+    text: str  # of a sentence about the `database`
     advice: str
     is_fault: bool = True
 
+    def describe(self, database: str = THE_DATABASE) -> Sentence:
+        """Return a sentence that says what is wrong with the database, by this name."""
+        return say(self.text, database=database)
 
-_DISK_FULL: Final = Meaning(say("The database cannot grow: the disk is full."), "Free some space; nothing has to be restarted.")
-_CLOSED: Final = say("The database cannot be opened.")
+
+_DISK_FULL: Final = Meaning(mark("{database} cannot grow: the disk is full."), "Free some space; nothing has to be restarted.")
+_CLOSED: Final = mark("{database} cannot be opened.")
 _LOCKED: Final = Meaning(
-    say("The database is locked by another program for longer than TRELLIS_BUSY_TIMEOUT."), "Try again.", is_fault=False
+    mark("{database} is locked by another program for longer than TRELLIS_BUSY_TIMEOUT."), "Try again.", is_fault=False
 )
 _DAMAGED: Final = 11
 _NO_DATABASE: Final = 26
@@ -214,12 +221,12 @@ _MEANINGS: Final[Mapping[int, Meaning]] = {
     3: Meaning(_CLOSED, f"Check who may read and write it, {_OR_READ_ONLY}."),
     5: _LOCKED,
     6: _LOCKED,
-    8: Meaning(say("The database cannot be written to."), f"Check who may write to the file and its folder, {_OR_READ_ONLY}."),
-    10: Meaning(say("The database cannot be read or written: the disk reports an error."), "Check the system log."),
-    _DAMAGED: Meaning(say("The database is damaged."), "Restore a backup."),
+    8: Meaning(mark("{database} cannot be written to."), f"Check who may write to the file and its folder, {_OR_READ_ONLY}."),
+    10: Meaning(mark("{database} cannot be read or written: the disk reports an error."), "Check the system log."),
+    _DAMAGED: Meaning(mark("{database} is damaged."), "Restore a backup."),
     13: _DISK_FULL,
     14: Meaning(_CLOSED, f"Check that its folder exists, who may read and write it, {_OR_READ_ONLY}."),
-    _NO_DATABASE: Meaning(say("The database is not a SQLite database."), ""),
+    _NO_DATABASE: Meaning(mark("{database} is not a SQLite database."), ""),
 }
 _NO_MEMORY: Final = 7
 _IO_ERROR: Final = 10

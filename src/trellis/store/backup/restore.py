@@ -94,7 +94,7 @@ def prepare_restore(
         except sqlite.Error as error:
             if (meaning := sqlite.explain(error, copy)) is None or not sqlite.is_about_content(error):
                 raise
-            raise NotRestorable(f"{meaning.told.replace('The database', str(copy), 1)} Restore another copy.") from error
+            raise NotRestorable(f"{meaning.describe(str(copy))} Restore another copy.") from error
         own = replace(settings, database_url=f"sqlite:///{file}")
         at = find_condition(own)
         if at is Condition.NEWER:

@@ -15,15 +15,14 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from trellis.errors import NO_MEMORY
-from trellis.sentences import Sentence, say
+from trellis.sentences import Sentence, mark, say
 from trellis.store import sqlite
 
 log = logging.getLogger(__name__)
 
 _EVERY: Final = 60.0  # seconds between two lines in the log about the same fault, at least
 _QUIET: Final = 10.0  # seconds without a failure after which PostgreSQL's disk may have room again
-_DAMAGE: Final = {11, 26}  # SQLITE_CORRUPT, SQLITE_NOTADB
-NO_WRITES: Final = say("The database accepts no writes: its server is a standby, or was set to read-only.")
+NO_WRITES: Final = mark("{database} accepts no writes: its server is a standby, or was set to read-only.")
 READ_ONLY: Final = "25006"  # PostgreSQL's code for a write to a server that accepts none
 FULL: Final = "53100"  # PostgreSQL's code for a full disk
 FORBIDDEN: Final = "42501"  # PostgreSQL's code for a right that the account lacks
@@ -61,7 +60,7 @@ class Faults:
             self._told_at[reason] = now
             log.error("%s", reason)
         if not self._is_lasting:
-            self.reason, self._is_lasting = reason, sqlite.result_code(_cause(error)) in _DAMAGE
+            self.reason, self._is_lasting = reason, sqlite.is_about_content(_cause(error))
         return reason
 
     def record_success(self) -> None:
@@ -81,14 +80,14 @@ def describe_fault(error: BaseException, file: Path | None) -> str | None:
     """Describe the fault that an error reveals in a sentence, without the name of the file; None if the error is not a fault."""
     cause = _cause(error)
     if getattr(cause, "sqlstate", None) == READ_ONLY:
-        return NO_WRITES
+        return say(NO_WRITES, database=sqlite.THE_DATABASE)
     if _is_full(error):
         return say("The disk of the database server is full.")
     if isinstance(cause, FileGone):
         return say("The database cannot be used: its file or its -wal was removed or replaced while it was open.")
     if (meaning := sqlite.explain(cause, file)) is None or not meaning.is_fault:
         return None
-    return meaning.told
+    return meaning.describe()
 
 
 def describe_lack(error: BaseException) -> Sentence | None:

@@ -12,7 +12,6 @@ from trellis.sentences import say
 
 LARGEST_DOCUMENT: Final = 8 * 2**20  # bytes of a document
 _SAME: Final = "tag:yaml.org,2002:"
-_TYPES: Final = {_SAME + "null": None, _SAME + "bool": None, _SAME + "int": None, _SAME + "float": None}
 # The scalars that are not text, by YAML 1.2's core schema (10.3) without octal and hexadecimal numbers, infinity and not-a-number,
 # and the characters that each may begin with.
 _CORE_SCHEMA: Final = (
@@ -21,6 +20,7 @@ _CORE_SCHEMA: Final = (
     ("int", r"^[-+]?[0-9]+$", list("-+0123456789")),
     ("float", r"^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$", list("-+.0123456789")),
 )
+_NOT_TEXT: Final = frozenset(_SAME + name for name, *_ in _CORE_SCHEMA)
 # What looks like a number, a date or a boolean to any parser of YAML 1.1 or 1.2, beyond what PyYAML's own rules (1.1) find.
 _LOOKALIKE: Final = (
     r"^(?:(?:[-+][._0-9]|[.0-9])[-+._:0-9eE]*|[-+]?0[bBoOxX][0-9a-fA-F_]*|[-+]?\.(?:inf|Inf|INF|nan|NaN|NAN)|[yYnN])$",
@@ -118,7 +118,7 @@ def _build_value(event: Any, resolver: _Core, line: int) -> Any:
 
 def _resolve(text: str, resolver: _Core, line: int) -> Any:
     tag: str = resolver.resolve(yaml.ScalarNode, text, (True, False))  # type: ignore[no-untyped-call]  # the stubs leave it out
-    if tag not in _TYPES:
+    if tag not in _NOT_TEXT:
         return text
     if tag.endswith("null"):
         return None

@@ -11,6 +11,7 @@ from trellis.core.events.event import (
     list_types,
     save_change,
     serialize_event,
+    serialize_reference,
     show_event,
 )
 from trellis.core.events.feed import EVENT_LIST, EVENTS

@@ -11,7 +11,7 @@ from trellis.core.verbs import SHARED, past_tense, singular_of
 from trellis.errors import Fault, raise_faults
 from trellis.sentences import mark, say
 from trellis.store.engine import Transaction
-from trellis.store.events import Event, OperationFilter
+from trellis.store.events import Event, OperationFilter, RecordEvent
 
 
 def build_event(operation: Operation, call: Call, outcome: Outcome, at: str, change_set: int | None) -> Event:
@@ -151,6 +151,11 @@ def find_wanted(given: Input, operations: Iterable[Operation]) -> OperationFilte
 def _refuse_name(field: str, name: str, known: Iterable[str]) -> Fault:
     near = Suggestions(sorted(known)).suggest(name)
     return Fault(field, "INVALID_VALUE", say(_UNKNOWN[field], name=quote(name), near=near))
+
+
+def serialize_reference(one: RecordEvent) -> dict[str, Any]:
+    """Serialise which event it is: for refusals of what is out of date because of it."""
+    return {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at}
 
 
 def show_event(event: Event, actor: Actor) -> dict[str, Any]:

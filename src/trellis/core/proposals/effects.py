@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-from trellis.core.events import event_type
+from trellis.core.events import event_type, serialize_reference
 from trellis.core.fields import Input
 from trellis.core.operation import Call, Context, Outcome
 from trellis.core.verbs import past_tense
@@ -236,10 +236,7 @@ def find_difference(
                 ids.setdefault(resource, set()).add(number)
     tx, kinds = context.tx, context.environment.kinds_by_name.keys()
     changes = [one for name, some in ids.items() for one in events.find_since_of(tx, revision, name, sorted(some), _MOST)]
-    told = [
-        {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at}
-        for one in sorted(changes)[:_MOST]
-    ]
+    told = [serialize_reference(one) for one in sorted(changes)[:_MOST]]
     return told, (_compare(then, now.shown, kinds) or _compare_outcomes(then, now.shown, kinds))[:_MOST]
 
 

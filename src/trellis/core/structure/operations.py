@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
+from trellis.core.events import serialize_reference
 from trellis.core.fields import (
     MAX_ID,
     Anything,
@@ -259,10 +260,7 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
         operation=first.operation,
         id=first.id,
     )
-    changes = [
-        {"event": one.event, "operation": one.operation, "resource": one.resource, "id": one.id, "at": one.at} for one in since
-    ]
-    raise Refused("PLAN_OUTDATED", detail, facts={"changes": changes})
+    raise Refused("PLAN_OUTDATED", detail, facts={"changes": [serialize_reference(one) for one in since]})
 
 
 def _find_changes(context: Context, after: int, resources: Sequence[str], kinds: Mapping[str, NodeKind]) -> list[RecordEvent]:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+CLOCKS_DIFFER: Final = timedelta(minutes=1)  # by which the clocks of two machines may differ, at most
 MOST_AHEAD: Final = timedelta(hours=1)  # a stored time that is further ahead comes from a clock that was ahead
 
 

@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from trellis.core.fields import shift_timestamp
 from trellis.sentences import say
 from trellis.store.webhooks import Delivery, Webhook, reasons
+from trellis.timestamps import CLOCKS_DIFFER
 
 _MINUTE: Final = 60
 _HOUR: Final = 3600
@@ -19,7 +20,6 @@ _UNTRIED: Final = 30 * _HOUR  # longer than the wait for any retry, so the servi
 _JITTER: Final = 0.1
 _FIRST_PAUSE: Final = 5
 _LONGEST_PAUSE: Final = _MINUTE
-_CLOCKS_DIFFER: Final = 60  # seconds, at most, between two machines
 _NOBODY_THERE: Final = frozenset({None, 408, 425, 429, 502, 503, 504})
 _GONE: Final = 410
 
@@ -62,7 +62,7 @@ def pause_length(failures: int, status: int | None) -> float:
 
 def clock_limit(now: str) -> str:
     """Return the latest plausible time of an attempt; later ones come from a clock that has been set back since."""
-    return shift_timestamp(now, timedelta(seconds=_CLOCKS_DIFFER))
+    return shift_timestamp(now, CLOCKS_DIFFER)
 
 
 def is_paused(webhook: Webhook, now: str) -> bool:

@@ -27,10 +27,9 @@ from trellis.core.passwords import PEOPLE, STRANGERS
 from trellis.errors import Refused
 from trellis.store.admins import Attempts, administrators, attempts
 from trellis.store.engine import Transaction
-from trellis.timestamps import MOST_AHEAD
+from trellis.timestamps import CLOCKS_DIFFER, MOST_AHEAD
 
 FORGOTTEN_AFTER: Final = timedelta(hours=24)  # when failures are forgotten, unless another one follows
-_CLOCKS_DIFFER: Final = timedelta(minutes=1)  # by which the clocks of two machines may differ
 REMEMBERED_FOR: Final = timedelta(days=90)  # how long a browser that has signed in is remembered
 REMEMBERED_AHEAD: Final = timedelta(days=1)  # what is further ahead is forgotten: it comes from a clock that was ahead
 _MOST_TOKENS: Final = 4  # in the cookie of a browser, each of 43 characters
@@ -212,7 +211,7 @@ def _save_failure(tx: Transaction, subject: str, limit: _Limit, old: Attempts | 
 
 
 def _find_kept(tx: Transaction, subjects: tuple[str, ...], now: str) -> dict[str, Attempts]:
-    ahead = shift_timestamp(now, _CLOCKS_DIFFER)  # later times are from a clock that was set back
+    ahead = shift_timestamp(now, CLOCKS_DIFFER)  # later times are from a clock that was set back
     return {subject: one for subject, one in attempts.find_attempts(tx, subjects).items() if one.at <= ahead}
 
 

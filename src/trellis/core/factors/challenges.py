@@ -13,9 +13,9 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from trellis.core.factors.secret import sign
+from trellis.timestamps import CLOCKS_DIFFER
 
 _CHALLENGE_HOLDS: Final = timedelta(minutes=5)
-_CLOCKS_DIFFER: Final = timedelta(minutes=1)  # by which the clocks of two machines may differ
 _TIME_SIZE: Final = 8  # bytes
 _SIZE: Final = 56  # bytes: the time, 16 random bytes, the signature
 
@@ -48,7 +48,7 @@ def is_spent(now: str, challenge: bytes, newest: bytes) -> bool:
 
     If `newest` lies in the future, the clock has been set back since, and what is issued now counts as newer.
     """
-    is_older = issued_at(challenge) < issued_at(newest) <= _milliseconds(now) + _CLOCKS_DIFFER / timedelta(milliseconds=1)
+    is_older = issued_at(challenge) < issued_at(newest) <= _milliseconds(now) + CLOCKS_DIFFER / timedelta(milliseconds=1)
     return challenge == newest or is_older
 
 

@@ -19,11 +19,11 @@ from trellis.store import alarms, events, mail
 from trellis.store.alarms import Alarm
 from trellis.store.engine import Transaction
 from trellis.store.mail import Mail, Recipient, reasons
+from trellis.timestamps import CLOCKS_DIFFER
 
 _MINUTES: Final = (2, 5, 15, 30, 60, 120, 240, 480, 720, 720)  # from an attempt to the next: ten attempts in about 29 hours
 _JITTER: Final = 0.1
 _APART: Final = timedelta(minutes=1)  # between two mails with alarms to one administrator
-_CLOCKS_DIFFER: Final = timedelta(minutes=1)
 
 
 class Draft(NamedTuple):
@@ -46,7 +46,7 @@ def has_work(tx: Transaction, environment: Environment, now: str) -> bool:
 
 def _find_due(tx: Transaction, environment: Environment, now: str) -> Mail | None:
     """Return the mail that is due. Invitations wait for a process that knows the address of the service, which their link needs."""
-    return mail.find_due(tx, now, shift_timestamp(now, _CLOCKS_DIFFER), invitations=bool(environment.public_url))
+    return mail.find_due(tx, now, shift_timestamp(now, CLOCKS_DIFFER), invitations=bool(environment.public_url))
 
 
 def fill(tx: Transaction, environment: Environment, now: str) -> int:

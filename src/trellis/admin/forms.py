@@ -21,9 +21,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Final, Self
 
-from trellis.admin.submitted import CSRF, StaleForm, Submitted, drop_separators, find_status
+from trellis.admin.submitted import CSRF, StaleForm, Submitted, find_status
 from trellis.admin.times import EXACT, UTC_CLOCK, Clock
-from trellis.core.fields import EVERYONE, MAX_ID, OR_NULL, Choice, Field, parse_whole_number, quote
+from trellis.core.fields import EVERYONE, MAX_ID, OR_NULL, Choice, Field, drop_separators, parse_whole_number, quote
 from trellis.errors import Fault, Refused, raise_faults
 from trellis.sentences import adapt, join, say
 

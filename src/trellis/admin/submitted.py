@@ -1,6 +1,5 @@
 """The fields that a browser sends: of a form, or the filters in an address."""
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from hashlib import blake2b
 from itertools import zip_longest
@@ -23,18 +22,12 @@ MAX_FORM: Final = 1_048_576  # bytes of a form, as it was sent: of a larger one 
 _MAX_CARRIED: Final = 262_144  # bytes of a form that are carried through signing in; each may take three when encoded
 _OURS: Final = ("_", "carried-", "next", "replay")  # begin the names of fields in which nobody types
 _MAX_PAGE: Final = 1_000_000  # further pages are treated as this one
-_SEPARATED: Final = re.compile(r"[+-]?[0-9]{1,3}([.,' \N{RIGHT SINGLE QUOTATION MARK}\xa0\u202f])[0-9]{3}(?:\1[0-9]{3})*")
 _MAX_PAIRS: Final = 750  # fields of a form that are carried; each comes back as two
 
 
 def parse_page_number(query: Mapping[str, str]) -> int:
     """Return the number of the page of a list that an address asks for; 1 if it is not a number."""
     return min(max(1, parse_whole_number(query.get("page", "")) or 1), _MAX_PAGE)
-
-
-def drop_separators(typed: str) -> str:
-    """Return a typed whole number without thousands separators, such as lists show it with in any language; other text as it is."""
-    return re.sub(r"[^0-9+-]", "", typed) if _SEPARATED.fullmatch(typed.strip()) else typed
 
 
 def find_last_page(query: Mapping[str, str], shown: Mapping[str, Any]) -> str | None:

@@ -51,6 +51,16 @@ def test_names_numbers_and_ids_are_found_wherever_they_are(
     assert find("f6e5d4c3b2a1") == {"events": [events()[-1]["seq"]]}
 
 
+def test_a_number_is_found_as_pages_show_it(find: Any, run: Run, gate: Gate, clock: Clock) -> None:
+    run("forums.create", name="1.234")
+    one = Request(clock.text, "GET", "/api/forums/forums", "forums.list", 1, "192.0.2.7", 200, 1500, "a1b2c3d4e5f6", None)
+    gate.store.write(lambda tx: requests.append(tx, [one] * 1_234)).result(30)
+    for typed in ("1,234", "#1,234", "1\N{NARROW NO-BREAK SPACE}234"):
+        assert find(typed) == {"requests": [1_234]}
+    assert find("1.234") == {"forums": ["1.234"], "requests": [1_234]}
+    assert find("1,23") == find("1,2345") == {}
+
+
 def test_what_begins_with_the_text_comes_first(find: Any, run: Run) -> None:
     for name in (*(f"Archive of garden {number:02}" for number in range(20)), "Gardening", "Garden"):
         run("forums.create", name=name)

@@ -12,8 +12,8 @@ from trellis.admin.nodes.picker import Picker, build_picker, is_search
 from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import last_change, node_version
 from trellis.admin.page import PageRequest
-from trellis.admin.submitted import drop_separators, find_status
-from trellis.core.fields import isolate, parse_whole_number
+from trellis.admin.submitted import find_status
+from trellis.core.fields import drop_separators, isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, refuse_fault, refuse_faults
 from trellis.sentences import adapt, join, say

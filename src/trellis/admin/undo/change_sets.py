@@ -13,9 +13,9 @@ from starlette.responses import Response
 from trellis.admin.forms import Form
 from trellis.admin.keys import RESTORE_OF_KEY, build_selection_form
 from trellis.admin.page import Page, PageRequest
-from trellis.admin.submitted import Submitted, drop_separators, find_status
+from trellis.admin.submitted import Submitted, find_status
 from trellis.admin.undo.plan import OUTDATED
-from trellis.core.fields import isolate, shift_timestamp
+from trellis.core.fields import drop_separators, isolate, shift_timestamp
 from trellis.core.version import compute_version
 from trellis.errors import Refused
 from trellis.sentences import drop_advice, join, say, say_many

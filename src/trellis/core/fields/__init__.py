@@ -5,7 +5,7 @@ from trellis.core.fields.field import Field
 from trellis.core.fields.form import Input, InputForm, invalid_id, require, require_found
 from trellis.core.fields.json_text import MAX_NAMES, parse_json
 from trellis.core.fields.lists import FormMapping, TextList, parse_json_text, split_list
-from trellis.core.fields.numbers import MAX_INTEGER, OR_NULL, Integer, parse_whole_number
+from trellis.core.fields.numbers import MAX_INTEGER, OR_NULL, Integer, drop_separators, parse_whole_number
 from trellis.core.fields.references import (
     EVERYONE,
     MAX_ID,

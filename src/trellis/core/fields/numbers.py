@@ -10,6 +10,7 @@ from trellis.sentences import say
 MAX_INTEGER: Final = 2**31 - 1
 OR_NULL: Final = say(", or null")
 _WHOLE_NUMBER: Final = re.compile(r"[+-]?[0-9]{1,640}\Z", re.ASCII)  # Python converts so many digits, however it is configured
+_SEPARATED: Final = re.compile(r"[+-]?[0-9]{1,3}([.,' \N{RIGHT SINGLE QUOTATION MARK}\xa0\u202f])[0-9]{3}(?:\1[0-9]{3})*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,3 +53,8 @@ def parse_whole_number(raw: object) -> int | None:
     if isinstance(raw, str) and _WHOLE_NUMBER.match(text := raw.strip()):
         return int(text)  # by itself, int() would not accept all blanks that strip() removes
     return None
+
+
+def drop_separators(typed: str) -> str:
+    """Return a typed whole number without thousands separators, such as pages show it with in any language; other text as it is."""
+    return re.sub(r"[^0-9+-]", "", typed) if _SEPARATED.fullmatch(typed.strip()) else typed

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from trellis.core.events import show_event
-from trellis.core.fields import MAX_ID, Field, Integer, Invalid, Text, TextList, Type, parse_whole_number, quote
+from trellis.core.fields import MAX_ID, Field, Integer, Invalid, Text, TextList, Type, drop_separators, parse_whole_number, quote
 from trellis.core.keys import find_public_part, redact_keys, serialize_key
 from trellis.core.kind import NodeKind
 from trellis.core.nodes import serialize_nodes
@@ -125,7 +125,7 @@ def _find(context: Context) -> Outcome:
 
 
 def _read(text: str, limit: int) -> SearchQuery:
-    number = parse_whole_number(text.removeprefix("#"))
+    number = parse_whole_number(drop_separators(text.removeprefix("#")))
     is_id = number is not None and 1 <= number <= MAX_ID
     return SearchQuery(text, number if is_id else None, find_public_part(text), limit)
 

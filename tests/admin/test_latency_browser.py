@@ -340,7 +340,7 @@ def test_a_picker_and_the_grid_offer_another_try(page: Page, line: Line, communi
 
 def test_what_is_typed_before_the_scripts_have_come_is_searched_for(page: Page, community: Community) -> None:
     held: list[Route] = []
-    page.route("**/searches.js*", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
+    page.route("**/nodes.js", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
     page.goto(f"/admin/forums/{community.help}", wait_until="commit")
     page.get_by_text("Same as another forum…").click()
     page.get_by_label("Same as another forum: search by name").fill("staff")

@@ -1,6 +1,6 @@
 // Texts in the language of the page. The code contains them in English, as whole sentences. The translations for another language are
 // fetched once, from an address beside this script. A text without a translation stays in English.
-const lang = document.documentElement.lang || "en";
+export const lang = document.documentElement.lang || "en";
 const texts = lang === "en" ? {} : await load();
 const forms = new Intl.PluralRules(lang);
 
@@ -23,5 +23,3 @@ export function many(count, one, several, values = {}) {
   const form = texts[several]?.[forms.select(count)] ?? (count === 1 ? one : several);
   return fill(form, { count, ...values });
 }
-
-export { lang };

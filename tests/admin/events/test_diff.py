@@ -44,11 +44,18 @@ def test_the_groups_of_a_blog_are_told_by_their_names() -> None:
 
 
 def test_signs_and_names_for_programs_are_told_in_words() -> None:
-    after = {"role": "structure-editor", "mailedAlarms": ["*"], "events": ["*", "forums.created"], "name": "*"}
+    after = {
+        "role": "structure-editor",
+        "kinds": ["forums", "categories"],
+        "mailedAlarms": ["*"],
+        "events": ["*", "forums.created"],
+        "name": "*",
+    }
     found = _changes(None, after, resource="administrators")
     told = {label: change.added or change.parts for label, change in found.items()}
     assert told == {
         "Role": (("added", "Structure editor"),),
+        "Kinds": ("Forums", "Download categories"),
         "Mailed alarms": ("Every alarm",),
         "Events": ("Every event", "forums.created"),
         "Name": (("added", "*"),),

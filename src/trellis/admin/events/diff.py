@@ -92,8 +92,9 @@ def event_changes(
     event: Mapping[str, Any], kinds: Iterable[NodeKind], groups: Mapping[int, str], effort: Effort | None = None
 ) -> tuple[MemberChange, ...]:
     """Return what an event changed, in the order of the record. `groups` are the names of groups by id."""
-    kind = _find_kind(event, kinds)
-    return compare_states(shown_members(event), event["before"] or {}, event["after"] or {}, kind, groups, effort)
+    kinds = tuple(kinds)
+    kind, words = _find_kind(event, kinds), {**_WORDS, "kinds": {one.name: one.title for one in kinds}}
+    return compare_states(shown_members(event), event["before"] or {}, event["after"] or {}, kind, groups, effort, words)
 
 
 def changed_labels(event: Mapping[str, Any], kinds: Iterable[NodeKind]) -> list[str]:
@@ -111,6 +112,7 @@ def compare_states(
     kind: NodeKind | None,
     groups: Mapping[int, str],
     effort: Effort | None = None,
+    words: Mapping[str, Mapping[str, str]] = _WORDS,
 ) -> tuple[MemberChange, ...]:
     """Return how two states of a record differ in some members. A member that neither has is secret.
 
@@ -126,7 +128,10 @@ def compare_states(
             found.append(MemberChange(label))
             continue
         is_of_groups = name in group_fields
-        change = _diff_groups(label, old, new, groups) if is_of_groups else _change(label, name, old, new, groups, effort)
+        if is_of_groups:
+            change = _diff_groups(label, old, new, groups)
+        else:
+            change = _change(label, name, old, new, groups, effort, words.get(name, {}))
         found += [] if change.secret else [change]
     return tuple(found)
 
@@ -141,7 +146,9 @@ def shown_members(event: Mapping[str, Any]) -> list[str]:
     return [name for name, value in record.items() if name not in _HIDDEN | {"path"} and value not in (None, "", [], {}, False)]
 
 
-def _change(label: str, name: str, old: Any, new: Any, groups: Mapping[int, str], effort: Effort) -> MemberChange:
+def _change(
+    label: str, name: str, old: Any, new: Any, groups: Mapping[int, str], effort: Effort, words: Mapping[str, str]
+) -> MemberChange:
     if name == "permissions":
         old, new = old or {}, new or {}
         options = [option for option in {**old, **new} if old.get(option, []) != new.get(option, [])]
@@ -149,7 +156,6 @@ def _change(label: str, name: str, old: Any, new: Any, groups: Mapping[int, str]
         return MemberChange(label, rows=tuple(rows))
     if name == _BOUNDS and not isinstance(old, list) and not isinstance(new, list):
         old, new = list_bounds(old or {}), list_bounds(new or {})
-    words = _WORDS.get(name, {})
     if isinstance(old, list) or isinstance(new, list):
         return _diff_lists(label, [_format(one, words) for one in old or ()], [_format(one, words) for one in new or ()])
     return MemberChange(label, parts=diff_texts(_format(old, words), _format(new, words), effort))

@@ -76,7 +76,10 @@ def find_status(refused: Refused) -> int:
     """Return the status of a page that shows a refused form again: that of the refusal, or 409 if that is about a header.
 
     412 and 422 are about If-Match and Idempotency-Key, which no form has: what it is about has changed, or it took effect before.
+    A batch has the status of what was refused in it.
     """
+    if isinstance(inner := refused.facts.get("problem"), Refused):
+        return find_status(inner)
     return 409 if refused.status in {412, 422} else refused.status
 
 

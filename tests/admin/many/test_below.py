@@ -69,7 +69,7 @@ def test_a_wrong_group_and_a_password_are_refused_in_words(admin: Visitor, commu
     known = events()
     form = find_form(admin.get(f"/forums/{community.news}"), f"/forums/{community.news}")
     for changes, status, words in [
-        ({"permissions.add": "999"}, 409, "999"),
+        ({"permissions.add": "999"}, 400, "999"),
         ({"permissions.add": "abc"}, 400, "abc"),
         ({"password": "open sesame"}, 409, "Save that"),
     ]:

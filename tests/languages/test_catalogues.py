@@ -125,6 +125,12 @@ def test_a_language_has_its_texts_its_separators_and_those_of_its_scripts(tmp_pa
     }
 
 
+def test_no_line_ends_within_a_short_word_with_a_hyphen() -> None:
+    german = load_language("de")
+    told = german.text("Email"), german.text("No more mail goes to this address")
+    assert told == ("E\N{NON-BREAKING HYPHEN}Mail", "An diese Adresse gehen keine E\N{NON-BREAKING HYPHEN}Mails mehr")
+
+
 def test_what_a_script_says_within_another_text_is_found(tmp_path: Path) -> None:
     script = tmp_path / "palette.js"
     script.write_text('const help = `${t("choose")} · ${many(count, "{count} result", "{count} results")}`;\n', encoding="utf-8")

@@ -34,8 +34,10 @@ def load_language(code: str, folder: Path = FOLDER) -> Language:
     from babel.messages.mofile import write_mo  # noqa: PLC0415  # the same
     from babel.numbers import get_decimal_symbol, get_group_symbol  # noqa: PLC0415  # the same
 
-    compiled = BytesIO()
-    write_mo(compiled, read_catalogue(sorted((folder / code).glob("*.po")), code))
+    texts, compiled = read_catalogue(sorted((folder / code).glob("*.po")), code), BytesIO()
+    for message in texts:
+        message.string = _keep_together(message.string)
+    write_mo(compiled, texts)
     compiled.seek(0)
     locale = Locale.parse(code, sep="-")
     separators = str.maketrans({",": get_group_symbol(locale), ".": get_decimal_symbol(locale)})
@@ -62,6 +64,13 @@ def read_catalogue(files: list[Path], code: str) -> "Catalog":
                 if message.id and (known is None or not _is_translated(known.string)):
                     whole[message.id] = message
     return whole
+
+
+def _keep_together(string: Any) -> Any:
+    """Return a text, or its forms, in which no line ends between the E and the rest of *E-Mail*."""
+    if isinstance(string, tuple | list):
+        return tuple(map(_keep_together, string))
+    return string.replace("E-Mail", "E\N{NON-BREAKING HYPHEN}Mail") if string else string
 
 
 def _is_translated(string: Any) -> bool:

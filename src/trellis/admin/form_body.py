@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from trellis.admin.submitted import MAX_FORM, Submitted
+from trellis.admin.submitted import LOADED, MAX_FORM, Submitted
 from trellis.core.networks import find_network
 from trellis.errors import Refused
 from trellis.http.large import run_by_size
@@ -102,5 +102,13 @@ def _check_names(form: Submitted) -> Submitted:
         raise Refused(
             "MALFORMED_REQUEST",
             say("The form has {count:,} fields; at most {max_fields} are read.", count=len(form), max_fields=_MAX_FIELDS),
+        )
+    if form.get(LOADED) == "begin":
+        raise Refused(
+            "MALFORMED_REQUEST",
+            say(
+                "The page had not loaded to its end when the form was sent, so that a part of it is missing. Nothing was changed. "
+                "Go back, reload the page and try again."
+            ),
         )
     return form

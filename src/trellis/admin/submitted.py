@@ -17,6 +17,7 @@ ACTION: Final = "_action"  # the name of a form's buttons, whose values name wha
 RETYPE: Final = "_retype."  # precedes the name of a typed password, which is neither carried nor sent back
 _SUBMISSION: Final = "_submission"  # the name of the token in forms that must not take effect twice
 CSRF: Final = "csrf"  # the name of the token in forms; scripts send it as X-CSRF-Token
+LOADED: Final = "_loaded"  # the name of two fields that enclose a long form: "begin" and "end"
 _TIMES: Final = ("from", "to", "since", "failedSince")  # the filters that are times
 MAX_FORM: Final = 1_048_576  # bytes of a form, as it was sent: of a larger one nothing is carried, and of a visitor nothing kept
 _MAX_CARRIED: Final = 262_144  # bytes of a form that are carried through signing in; each may take three when encoded

@@ -37,7 +37,7 @@ function show(link, main) {
   const dialog = document.createElement("dialog");
   const heading = main.querySelector("h1");
   heading.id = "dialog-title";
-  heading.tabIndex = -1; // it comes first, so it gets the focus: an Enter too many presses nothing
+  heading.tabIndex = -1;
   dialog.setAttribute("aria-labelledby", heading.id);
   main.querySelector(".head")?.remove();
   dialog.append(heading, ...main.childNodes);
@@ -65,6 +65,7 @@ function show(link, main) {
   document.body.append(dialog);
   fields(dialog);
   dialog.showModal();
+  heading.focus(); // an Enter too many presses nothing; of themselves, Firefox and Safari would choose the first control
   document.dispatchEvent(new CustomEvent("panel:shown", { detail: dialog }));
 }
 

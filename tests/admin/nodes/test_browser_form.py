@@ -64,6 +64,20 @@ def test_a_preview_that_there_is_none_of_says_why(chrome: Browser, let_in: LetIn
     context.close()
 
 
+def test_the_head_of_the_grid_does_not_cover_the_buttons_at_the_foot(page: Page, community: Community) -> None:
+    page.goto(f"/admin/forums/{community.staff}")
+    save = page.locator(".bar").get_by_role("button", name="Save")
+    page.locator(".may thead th").first.evaluate(
+        "(head, bar) => scrollBy(0, head.getBoundingClientRect().bottom - bar.getBoundingClientRect().bottom)",
+        page.locator(".bar").element_handle(),
+    )
+    at_its_middle = (
+        "save => { const { x, y, width, height } = save.getBoundingClientRect();"
+        " return save.contains(document.elementFromPoint(x + width / 2, y + height / 2)); }"
+    )
+    assert save.evaluate(at_its_middle)
+
+
 @pytest.mark.parametrize("leave", ["by saving", "by a link", "by the palette"])
 def test_back_leads_to_a_form_that_was_refused_and_not_to_an_error_of_the_browser(page: Page, run: Run, leave: str) -> None:
     page.on("dialog", lambda dialog: dialog.accept())

@@ -120,6 +120,19 @@ def test_after_the_back_button_a_form_that_created_something_leads_to_that(page:
         assert run("forums.list")["totalResults"] == (2 if before == "the menu" else 1)
 
 
+def test_where_the_browser_restores_nothing_after_the_back_button_the_form_is_a_new_one(page: Page, run: Run) -> None:
+    """Firefox and Safari do not: pages are not stored."""
+    page.goto("/admin/forums/new")
+    for number, name in enumerate(("Garden", "Orchard"), 1):
+        expect(page.get_by_label("Name", exact=True)).to_have_value("")
+        page.get_by_label("Name", exact=True).fill(name)
+        page.locator("form[data-creates]").evaluate("form => { form.autocomplete = 'off'; }")
+        page.get_by_role("button", name="Create the forum").last.click()
+        page.get_by_text(f"{name} was created.").wait_for()
+        assert run("forums.list")["totalResults"] == number
+        page.go_back()
+
+
 def test_after_the_back_button_the_form_shows_what_it_sends(
     chrome: Browser, let_in: LetIn, community: Community, service: Service, run: Run
 ) -> None:

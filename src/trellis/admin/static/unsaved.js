@@ -18,8 +18,10 @@ function isChanged(control) {
 
 export function isEdited(root) {
   const forms = root.matches?.(FORMS) ? [root] : [...root.querySelectorAll(FORMS)];
-  return forms.some((form) => form !== sent && (isTyped(form) || [...form.elements].some(isChanged)));
+  return forms.some((form) => form !== sent && isFilledIn(form));
 }
+
+export const isFilledIn = (form) => isTyped(form) || [...form.elements].some(isChanged);
 
 // Returns whether a form contains input although no control has changed: the answer to a refused form is loaded with that input.
 function isTyped(form) {

@@ -12,7 +12,6 @@ from trellis.admin.submitted import Submitted
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.core.keys import tidy_reason
-from trellis.core.webhooks import MOST
 from trellis.errors import Refused
 from trellis.sentences import say
 
@@ -101,16 +100,3 @@ class Confirmation:
 
 def _find_reason(request: PageRequest, raw: Mapping[str, Any]) -> str:
     return tidy_reason(str(raw.get("reason") or "")) or request.reason
-
-
-async def fetch_made_webhooks(request: PageRequest, actor_type: str, actor: int) -> list[dict[str, Any]]:
-    """Return the enabled webhooks that an actor has created, each with a `name`."""
-    webhooks = (await request.fetch("webhooks.list", {"perPage": MOST}))["results"]
-    made = [one for one in webhooks if one["enabled"] and one["maker"]]
-    made = [one for one in made if (one["maker"]["type"], one["maker"]["id"]) == (actor_type, actor)]
-    return [{**one, "name": webhook_name(one)} for one in made]
-
-
-def webhook_name(webhook: Mapping[str, Any]) -> str:
-    """Return a name for a webhook, which has no name of its own: its description, or its address without the scheme."""
-    return str(webhook["description"] or webhook["url"].partition("://")[2]).strip()[:80]

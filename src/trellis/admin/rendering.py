@@ -23,7 +23,6 @@ from markupsafe import Markup
 from trellis import __version__
 from trellis.admin import PREFIX
 from trellis.admin.allowed import Allowed
-from trellis.admin.confirm import webhook_name
 from trellis.admin.events import changed_labels
 from trellis.admin.languages import (
     count_marked,
@@ -39,6 +38,7 @@ from trellis.admin.nodes import describe_lock, find_actions, find_guests, node_b
 from trellis.admin.page import PageRequest
 from trellis.admin.static import Static
 from trellis.admin.times import UTC_CLOCK, Clock
+from trellis.admin.webhooks import webhook_name
 from trellis.core.actor import describe_actor
 from trellis.core.catalogue import Catalogue
 from trellis.core.factors import find_party

@@ -7,11 +7,12 @@ from starlette.responses import Response
 
 from trellis.admin.admins.roles import describe_role
 from trellis.admin.admins.sessions import fetch_admin, fetch_sessions
-from trellis.admin.confirm import Confirmation, fetch_made_webhooks
+from trellis.admin.confirm import Confirmation
 from trellis.admin.conflicts import fetch_last_events
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted, find_last_page
+from trellis.admin.webhooks import fetch_made_webhooks
 from trellis.core.admins import EMAIL, KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD
 from trellis.core.fields import isolate
 from trellis.core.gate import Result

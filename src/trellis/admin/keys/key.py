@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from starlette.responses import Response
 
 from trellis.admin.chart import build_chart
-from trellis.admin.confirm import Confirmation, fetch_made_webhooks
+from trellis.admin.confirm import Confirmation
 from trellis.admin.conflicts import VERSION, compare_settings, find_saved
 from trellis.admin.forms import Form
 from trellis.admin.keys.clients import build_snippets
@@ -18,6 +18,7 @@ from trellis.admin.keys.grants import GrantGrid
 from trellis.admin.keys.index import find_base, show_secret
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
+from trellis.admin.webhooks import fetch_made_webhooks
 from trellis.core.fields import Field, IpAddress, Text, isolate
 from trellis.core.gate import Result
 from trellis.core.hello import HELLO

@@ -9,16 +9,15 @@ import orjson
 from starlette.responses import Response
 
 from trellis.admin.chart import UseLine, build_use_line
-from trellis.admin.confirm import webhook_name
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys.form import build_reason_form, press_button, pressed_button
 from trellis.admin.keys.grants import GrantGrid
 from trellis.admin.many import FROM, IDS, BatchPlan, Write, find_done, find_way_back, plan_or_carry_out
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import ACTION, Submitted
+from trellis.admin.webhooks import fetch_webhooks
 from trellis.core.keys import KEEP_WEBHOOKS, MOST, REASON, SETTINGS, tidy_reason
 from trellis.core.version import compute_version
-from trellis.core.webhooks import MOST as MOST_WEBHOOKS
 from trellis.errors import refuse_fault
 from trellis.sentences import mark_many, say, say_many
 
@@ -200,7 +199,8 @@ async def _plan(action: KeyAction, request: PageRequest, keys: Sequence[Key]) ->
     results = {one["id"]: one for one in (await request.dry_run(action.operation, dry))["results"]}
     changing = [key for key in keys if action.deletes or set(results[key["id"]]["key"]["grants"]) != set(key["grants"])]
     told = [_tell(key, results[key["id"]], action) for key in changing]
-    webhooks = await _fetch_webhooks(request, results.values())
+    has_off = any(one["webhooks"] for one in results.values())
+    webhooks = {webhook["id"]: webhook for webhook in await fetch_webhooks(request)} if has_off else {}
     daily = {"keys": [key["id"] for key in changing], "days": _DAYS, "zone": request.clock.name}
     uses = await request.fetch("requests.daily", daily) if changing else {}
     ran = {
@@ -232,14 +232,6 @@ def _tell(key: Key, result: Mapping[str, Any], action: KeyAction) -> tuple[tuple
     """Return the grants that a key gains and loses, and the ids of the webhooks that are switched off."""
     before, after = set(key["grants"]), set() if action.deletes else set(result["key"]["grants"])
     return tuple(sorted(after - before)), tuple(sorted(before - after)), tuple(result["webhooks"])
-
-
-async def _fetch_webhooks(request: PageRequest, results: Any) -> dict[int, dict[str, Any]]:
-    """Return all webhooks by id, if any of them is switched off; otherwise an empty dict."""
-    if not any(one["webhooks"] for one in results):
-        return {}
-    listed = (await request.fetch("webhooks.list", {"perPage": MOST_WEBHOOKS}))["results"]
-    return {one["id"]: {**one, "name": webhook_name(one)} for one in listed}
 
 
 def _build_pages(action: KeyAction) -> tuple[Page, Page]:

@@ -6,11 +6,11 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from trellis.admin import PREFIX
-from trellis.admin.confirm import webhook_name
 from trellis.admin.page import PageRequest
 from trellis.admin.rendering import find_icon
 from trellis.admin.search.actions import Command, begins_action, build_actions
 from trellis.admin.times import Clock
+from trellis.admin.webhooks import webhook_name
 from trellis.core.actor import describe_actor
 from trellis.core.fields import isolate
 from trellis.core.search import FIND

@@ -6,14 +6,14 @@ from typing import Any, Final
 import orjson
 from starlette.responses import Response
 
-from trellis.admin.confirm import webhook_name
 from trellis.admin.filters import fetch_filtered
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
+from trellis.admin.webhooks.names import fetch_webhooks, webhook_name
 from trellis.admin.webhooks.webhook import fetch_webhook
 from trellis.core.fields import Field, Text, isolate, parse_whole_number, shift_timestamp
-from trellis.core.webhooks import FAILED_SINCE, FILTERS, MOST, TEST
+from trellis.core.webhooks import FAILED_SINCE, FILTERS, TEST
 from trellis.errors import Refused
 from trellis.sentences import say, say_many
 
@@ -27,7 +27,7 @@ _MAX_BODY: Final = 65_536  # characters shown
 
 async def index(request: PageRequest) -> Response:
     """Search the deliveries."""
-    names = await _fetch_names(request)
+    names = {webhook["id"]: webhook["name"] for webhook in await fetch_webhooks(request)}
     listed = await fetch_filtered(
         request,
         "deliveries.list",
@@ -41,12 +41,6 @@ async def index(request: PageRequest) -> Response:
     )
     webhook = number if (number := parse_whole_number(listed["query"].get("webhook", ""))) in names else None
     return request.page("deliveries/index.html", title=say("Deliveries"), names=names, webhook=webhook, **listed)
-
-
-async def _fetch_names(request: PageRequest) -> dict[int, str]:
-    """Return the names of all webhooks, by id."""
-    listed = (await request.fetch("webhooks.list", {"perPage": MOST}))["results"]
-    return {webhook["id"]: webhook_name(webhook) for webhook in listed}
 
 
 async def show(request: PageRequest) -> Response:

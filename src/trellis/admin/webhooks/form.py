@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from trellis.admin.confirm import webhook_name
 from trellis.admin.forms import Form
 from trellis.admin.submitted import Submitted
+from trellis.admin.webhooks.names import webhook_name
 from trellis.core.alarms import ALARMS, alarm_type
 from trellis.core.fields import EVERYONE
 from trellis.core.nodes import NodeKind

@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.webhooks.form import WebhookForm, describe_webhook
+from trellis.admin.webhooks.names import fetch_webhooks
 from trellis.core.fields import isolate
 from trellis.core.webhooks import MOST
 from trellis.errors import Refused
@@ -18,7 +19,7 @@ _SECTION: Final = "webhooks"
 
 async def index(request: PageRequest) -> Response:
     """List the webhooks."""
-    listed = (await request.fetch("webhooks.list", {"perPage": MOST}))["results"]
+    listed = await fetch_webhooks(request)
     return request.page(
         "webhooks/index.html",
         title=say("Webhooks"),

@@ -71,7 +71,7 @@ def _show_link(request: PageRequest, invited: Mapping[str, Any]) -> Response:
     base = request.runner.settings.public_url or str(request.http.base_url).rstrip("/")
     link = f"{base}{PREFIX}/invitation/{invited['link']}" if "link" in invited else ""
     return request.page(
-        "administrators/invited.html", title=say("{name} is invited", name=isolate(invited["name"])), invited=invited, link=link
+        "administrators/invited.html", title=say("{name} is invited", name=isolate(invited["name"])), admin=invited, link=link
     )
 
 

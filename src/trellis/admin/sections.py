@@ -1,4 +1,4 @@
-"""The pages of the panel, section by section. A new section is one line here, and an entry in the menu of `view.py`."""
+"""The pages of the panel, section by section. A new section is one line here, and an entry in the menu, in `rendering.py`."""
 
 from typing import Final
 

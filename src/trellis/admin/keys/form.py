@@ -9,7 +9,7 @@ from trellis.admin.keys.bounds import PREFIX, BoundRow, build_rows, describe_fau
 from trellis.admin.keys.grants import GrantGrid
 from trellis.admin.keys.sentence import Abilities, describe_abilities
 from trellis.admin.submitted import Submitted
-from trellis.admin.times import UTC_CLOCK, Clock
+from trellis.admin.times import Clock
 from trellis.core.dialect import DIALECTS
 from trellis.core.fields import Field, Timestamp, quote
 from trellis.core.keys import KEEP_WEBHOOKS, PRESET, PRESETS, REASON, SETTINGS, describe_preset
@@ -73,7 +73,7 @@ def build_reason_form(fields: Iterable[Field], typed: Submitted | None, keeps: t
 
 
 class KeyForm(Form):
-    """The settings of a key: `KeyForm(grid, typed=request.form)`, `KeyForm(grid, key=record)`.
+    """The settings of a key: `KeyForm(grid, typed=request.form, clock=…)`, `KeyForm(grid, key=record, clock=…)`.
 
     `preset` is the name of the preset of a new key, which a sent form contains; an unknown name is ignored. `begun` are further
     initial settings of a new key.
@@ -87,7 +87,7 @@ class KeyForm(Form):
         typed: Submitted | None = None,
         preset: str = "",
         begun: Mapping[str, Any] | None = None,
-        clock: Clock = UTC_CLOCK,
+        clock: Clock,
     ) -> None:
         self.grid = grid
         preset = preset if typed is None else typed.get(PRESET.name, "")

@@ -1,7 +1,7 @@
 """Actions on the nodes that were ticked in a tree or list: a form for each action, its dry run, and then the change."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -40,9 +40,9 @@ class Selection:
     """
 
     records: tuple[Mapping[str, Any], ...]
-    ids: tuple[int, ...] = ()
-    kept: tuple[str, ...] = ()
-    pickers: Mapping[str, Picker] = field(default_factory=dict)
+    ids: tuple[int, ...]
+    kept: tuple[str, ...]
+    pickers: Mapping[str, Picker]
 
     @property
     def inside(self) -> int:

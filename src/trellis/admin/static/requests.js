@@ -20,7 +20,7 @@ export class Failure extends Error {
 }
 
 // The answer is not the requested page but, for example, the sign-in page: the browser has to go there.
-export class Elsewhere extends Error {}
+class Elsewhere extends Error {}
 
 // Returns the answer with its text. Returns null if the control is already waiting for an answer or, with `newest`, has sent another
 // request since. Throws Failure.

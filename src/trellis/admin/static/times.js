@@ -17,8 +17,8 @@ export function tellZone() {
 
 const spans = new Intl.RelativeTimeFormat(lang, { numeric: "always" });
 
-// Formats a time span as the pages do: see languages/dates.py.
-export function age(seconds) {
+// Formats a time span as the pages do: see languages/language.py.
+function age(seconds) {
   const span = Math.abs(seconds);
   if (span < 60) return seconds >= 0 ? t("just now") : t("in a moment");
   if (seconds < 0 && span >= 86_400 && span < LONG_AHEAD) return spans.format(Math.round(span / 86_400), "day");

@@ -33,6 +33,7 @@ from trellis.admin.static import Static
 from trellis.admin.submitted import CSRF, StaleForm, find_status, show_typed
 from trellis.core.admins import generate_visitor_token, is_visitor_token
 from trellis.core.alarms import count_unread
+from trellis.core.filters import PLACES
 from trellis.core.gate import Gate
 from trellis.core.keys import redact_keys
 from trellis.core.news import format_position, read_position
@@ -50,7 +51,6 @@ log = logging.getLogger(__name__)
 
 
 _MAX_PATH: Final = 1000  # characters; no page has a longer path, and Python does not convert numbers of several thousand digits
-_PAGED: Final = frozenset(("before", "page"))  # parameters that select an older part of a list, to which nothing is added
 _GO_ON: Final = say("Then you can continue where you left off.")
 _LOST: Final = say("What you typed was too long to be kept: enter it again afterwards.")
 _UNREAD: Final = say("What you typed could not be kept: enter it again afterwards.")
@@ -241,7 +241,7 @@ class Panel:
         """
         request.waiting = {"alarms": await self.runner.read(count_unread, request.actor)}
         request.waiting |= {"proposals": await self.runner.read(count_open)} if request.actor.may("proposals.list") else {}
-        if page.live and _PAGED.isdisjoint(request.query):
+        if page.live and PLACES.isdisjoint(request.query):  # nothing is added to an older part of a list
             request.live = tuple(topic.format_map(request.http.path_params) for topic in page.live)
             request.position = format_position(await self.runner.read(read_position, request.actor))
 

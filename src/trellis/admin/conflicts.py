@@ -12,7 +12,7 @@ from trellis.sentences import say
 
 VERSION: Final = "_version"  # the field in which a form carries the version of the record that it was made from
 _MAX_TRIES: Final = 5
-_PLACE: Final = frozenset(("parentId", "position", "before", "after"))
+PLACE: Final = frozenset(("parentId", "position", "before", "after"))  # the fields that move a node
 
 
 class Conflict(Exception):
@@ -89,7 +89,7 @@ async def find_saved(
         return None  # what is refused was not saved
     if version_of({name: planned.get(name) for name in record}) != version_of(record):
         return None
-    if not _PLACE.isdisjoint(raw) and planned["position"] != record["position"]:
+    if not PLACE.isdisjoint(raw) and planned["position"] != record["position"]:
         return None  # the version of a node does not include its position, since siblings shift it
     return Result(record, last["seq"])
 

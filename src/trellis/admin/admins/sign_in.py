@@ -158,8 +158,7 @@ async def start_session(request: PageRequest, proven: Proven, login: str, eviden
     """
     admin = proven.admin
     name = (await request.runner.perform(Call("admins.get", Actor("admin", admin, ""), target=admin))).value["name"]
-    known = request.read_cookie("browser")[:_LONGEST_KNOWN]
-    client = {"address": request.address, "agent": request.agent, "browser": known}
+    client = {"address": request.address, "agent": request.agent, "browser": read_browser(request)}
     raw = {**client, "passwordMark": proven.mark, "alone": alone, **evidence.raw}
     call = request.trace(Call("admins.sign_in", Actor("admin", admin, name), raw, admin))
     request.take_session((await request.runner.perform(call)).value["token"])
@@ -167,9 +166,14 @@ async def start_session(request: PageRequest, proven: Proven, login: str, eviden
     await recognise_browser(request, login)
 
 
+def read_browser(request: PageRequest) -> str:
+    """Return the cookie by which this browser is recognised; "" if nobody has signed in with it."""
+    return request.read_cookie("browser")[:_LONGEST_KNOWN]
+
+
 async def recognise_browser(request: PageRequest, *logins: str) -> None:
     """Recognise this browser from now on as one in which somebody has signed in with these logins."""
-    browser = request.read_cookie("browser")[:_LONGEST_KNOWN]
+    browser = read_browser(request)
     for login in logins:
         browser = await request.runner.write(remember_browser, login, browser)
     request.cookies.append(("browser", browser, _BROWSER_KNOWN_FOR))

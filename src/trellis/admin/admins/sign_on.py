@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from trellis.admin import PREFIX
 from trellis.admin.admins.checking import check_factor, clear_failed_attempts, read_evidence
 from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away
-from trellis.admin.admins.sign_in import SIGNED_OUT, end_session, recognise_browser
+from trellis.admin.admins.sign_in import SIGNED_OUT, end_session, read_browser, recognise_browser
 from trellis.admin.page import CONFIRM, FIRST_STEPS, SIGN_IN, Page, PageRequest
 from trellis.admin.sessions import csrf_token, cut_to_cookie, seal, unseal
 from trellis.core.actor import Actor
@@ -216,8 +216,8 @@ async def _follow_groups(request: PageRequest, sign_on: SignOnRequest, claims: C
 async def _sign_on(
     request: PageRequest, sign_on: SignOnRequest, claims: Claims, known: Known, evidence: Evidence | None
 ) -> Response:
-    old, browser = request.me, request.read_cookie("browser")
-    raw = {**_raw(request, sign_on, claims, evidence), "browser": browser[:200]}
+    old = request.me
+    raw = {**_raw(request, sign_on, claims, evidence), "browser": read_browser(request)}
     signed_on = await _perform(request, "admins.sign_on", Actor("admin", known.id, known.name), raw, known.id)
     then = _take_next(request)
     request.take_session(signed_on.value["token"])

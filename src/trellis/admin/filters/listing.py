@@ -4,11 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
-from trellis.admin.filters.saved import PLACES, fetch_saved
+from trellis.admin.filters.saved import fetch_saved
 from trellis.admin.forms import Form
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import Field
+from trellis.core.filters import PLACES
 from trellis.errors import Refused
 
 _NOTHING: Final[dict[str, Any]] = {  # in each kind of list

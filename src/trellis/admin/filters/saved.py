@@ -9,10 +9,10 @@ from trellis.admin.forms import Form
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import parse_whole_number, quote
+from trellis.core.filters import PLACES
 from trellis.sentences import say
 
 OPENED: Final = "_filter"  # in the address of a list: the id of the saved filter that it was opened with
-PLACES: Final = frozenset(("before", "page"))  # the parameters that say where in a list a page begins
 
 
 @dataclass(frozen=True, slots=True)

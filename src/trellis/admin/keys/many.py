@@ -12,7 +12,7 @@ from trellis.admin.chart import UseLine, build_use_line
 from trellis.admin.forms import Form, read_ids
 from trellis.admin.keys.form import build_reason_form, press_button, pressed_button
 from trellis.admin.keys.grants import GrantGrid
-from trellis.admin.many import FROM, IDS, BatchPlan, Write, find_done, find_way_back, plan_or_carry_out
+from trellis.admin.many import IDS, BatchPlan, Write, find_done, find_way_back, plan_or_carry_out, read_former_address
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import ACTION, Submitted
 from trellis.admin.webhooks import fetch_webhooks
@@ -171,7 +171,7 @@ async def run(action: KeyAction, request: PageRequest) -> Response:
         "detailed": _DETAILED,
         "form": GrantsForm(request) if action.asks else _build_revoke_form(request.form),
         "how": request.form.get(_HOW, "give"),
-        "came_from": request.form.get(FROM, "")[:2000],
+        "came_from": read_former_address(request),
     }
     return await plan_or_carry_out(request, make_plan, action.describe, back, "keys/many.html", context, action.write)
 

@@ -4,7 +4,16 @@ from functools import partial
 from typing import Any
 
 from trellis.admin.many import access, below, dragging, selection
-from trellis.admin.many.plan import BATCH, FROM, MOST, BatchPlan, Write, find_done, find_way_back, plan_or_carry_out
+from trellis.admin.many.plan import (
+    BATCH,
+    MOST,
+    BatchPlan,
+    Write,
+    find_done,
+    find_way_back,
+    plan_or_carry_out,
+    read_former_address,
+)
 from trellis.admin.many.selection import IDS, find_many_actions
 from trellis.admin.nodes import of_node, show_missing
 from trellis.admin.page import Page

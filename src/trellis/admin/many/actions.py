@@ -9,7 +9,7 @@ from trellis.admin.many.plan import Bodies, Record, fetch_below, leave_out_neste
 from trellis.admin.nodes import GroupNames, describe_field, list_choices
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
-from trellis.core.fields import EVERYONE, Choice
+from trellis.core.fields import EVERYONE, MAX_INTEGER, Choice
 from trellis.core.nodes import NodeKind
 from trellis.errors import refuse_fault
 from trellis.sentences import mark, mark_many, say, say_many
@@ -18,7 +18,6 @@ PARENT: Final = "to"
 SOURCE: Final = "source"
 _ALONG: Final = "withChildren"
 SET: Final = "_set."  # before the name of a field that is to be set
-_LAST: Final = 2**31 - 1
 
 BuildBodies = Callable[[PageRequest, NodeKind, Sequence[Record], GroupNames], Awaitable[Bodies]]
 PickerRow = tuple[str, str, str, bool]  # name, label, label of the choice of no node, and whether only parents are offered
@@ -75,7 +74,7 @@ async def _delete(_request: PageRequest, kind: NodeKind, records: Sequence[Recor
 async def _move(request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Bodies:
     is_first = request.form.get("place") == "first"
     parent = _find_parent(kind, request.form)
-    return [(record, parent | {"position": place if is_first else _LAST}) for place, record in enumerate(records)]
+    return [(record, parent | {"position": place if is_first else MAX_INTEGER}) for place, record in enumerate(records)]
 
 
 async def _copy(request: PageRequest, kind: NodeKind, records: Sequence[Record], _groups: GroupNames) -> Bodies:

@@ -11,6 +11,7 @@ import orjson
 from starlette.responses import Response
 
 from trellis.admin import PREFIX
+from trellis.admin.conflicts import PLACE
 from trellis.admin.forms import Form
 from trellis.admin.nodes import GroupNames, format_groups, format_value, node_version
 from trellis.admin.page import PageRequest
@@ -33,7 +34,7 @@ _SHOWN: Final = 100  # rows
 _LISTED: Final = 50  # nodes that are listed in a row
 _PRECONDITION: Final = 412  # the status of a change of a record that is no longer as it was read
 _LONGEST: Final = 80  # characters of a value
-_PLACE: Final = frozenset(("parentId", "position", "before", "after"))
+_LONGEST_ADDRESS: Final = 2000
 _CHILDREN: Final = "children"  # in a record that was read with its tree: its version is not that of the node
 _DELETED: Final = ("deleted", "changed")  # in the result of a delete: the nodes that it deletes or changes
 _NAMED: Final = 4  # groups that are named in one difference
@@ -58,7 +59,7 @@ class RecordItem:
     @property
     def moves(self) -> bool:
         """Whether the item moves its record, and thereby siblings, which other items may be about."""
-        return self._updates and not _PLACE.isdisjoint(self.body)
+        return self._updates and not PLACE.isdisjoint(self.body)
 
     @property
     def _stays_as_read(self) -> bool:
@@ -346,10 +347,15 @@ def _respond(request: PageRequest, back: str, message: str, change_set: int | No
     return request.redirect(back, message, link=undo)
 
 
+def read_former_address(request: PageRequest) -> str:
+    """Return the address of the page that the form was on, as it was sent."""
+    return request.form.get(FROM, "")[:_LONGEST_ADDRESS]
+
+
 def find_way_back(request: PageRequest, path: str) -> str:
     """Return a path of the panel, with the query of the page that had the form if that page has the same path."""
     try:
-        came = urlsplit(request.form.get(FROM, "")[:2000])
+        came = urlsplit(read_former_address(request))
     except ValueError:
         return path
     return f"{path}?{came.query}" if came.path == PREFIX + path and came.query and not came.netloc else path

@@ -11,13 +11,13 @@ from trellis.admin.forms import Form, read_ids
 from trellis.admin.many.actions import ACTIONS, Action, build_fields
 from trellis.admin.many.plan import (
     BATCHED,
-    FROM,
     BatchPlan,
     find_done,
     find_way_back,
     leave_out_nested,
     plan_batch,
     plan_or_carry_out,
+    read_former_address,
     tell_limit,
 )
 from trellis.admin.nodes import Picker, build_picker, fetch_groups, has_new_search
@@ -96,7 +96,7 @@ async def run(action: Action, kind: NodeKind, request: PageRequest) -> Response:
         "chosen": chosen,
         "group_choices": [(EVERYONE, say("Every group")), *((str(number), name) for number, name in groups.items())],
         "form": build_fields(kind, request.form, chosen.records) if action.sets_fields else None,
-        "came_from": request.form.get(FROM, "")[:2000],
+        "came_from": read_former_address(request),
     }
     operation = request.catalogue.find(kind.operation(action.verb))
     form = Form(operation.fields, labels={"parentId": say("Under"), "position": say("Where")})

@@ -13,7 +13,7 @@ from trellis.admin.nodes.tree import tree_address
 from trellis.admin.nodes.versions import last_change, node_version
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import find_status
-from trellis.core.fields import drop_separators, isolate, parse_whole_number
+from trellis.core.fields import MAX_INTEGER, drop_separators, isolate, parse_whole_number
 from trellis.core.nodes import NodeKind
 from trellis.errors import Fault, Refused, refuse_fault, refuse_faults
 from trellis.sentences import adapt, join, say
@@ -170,7 +170,7 @@ def _raw(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> dic
             )
         raw[place] = sibling
     else:
-        raw["position"] = {"first": 0, "last": 2**31 - 1}.get(place, drop_separators(request.form.get("position", "")))
+        raw["position"] = {"first": 0, "last": MAX_INTEGER}.get(place, drop_separators(request.form.get("position", "")))
     return raw
 
 

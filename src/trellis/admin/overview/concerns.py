@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 from trellis.admin.page import FACTORS, PageRequest
 from trellis.admin.rendering import format_age
 from trellis.core.fields import isolate
+from trellis.core.requests import CLASSES
 from trellis.sentences import say, say_many
 
 _OLD_BACKUP: Final = timedelta(days=7)
@@ -48,7 +49,7 @@ def _of_webhooks(failing: Mapping[str, Any] | None) -> Iterator[Concern]:
 def _of_requests(hours: list[Mapping[str, Any]] | None) -> Iterator[Concern]:
     if not hours:
         return
-    totals = {name: sum(hour[name] for hour in hours) for name in ("2xx", "3xx", "4xx", "5xx")}
+    totals = {name: sum(hour[name] for hour in hours) for name in CLASSES}
     since = urlencode({"from": hours[0]["at"]})
     if failed := totals["5xx"]:
         yield Concern(

@@ -28,7 +28,7 @@ LISTS: Final[Mapping[str, str]] = {  # each with the operation that reads it
     "keys": "keys.list",
     "proposals": "proposals.list",
 }
-_PLACES: Final = frozenset(("before", "page"))  # parts of a query that are a place in a list, not a filter
+PLACES: Final = frozenset(("before", "page"))  # parts of a query that are a place in a list, not a filter
 _MOST_PAIRS: Final = 30
 _NO_FILTER: Final = "1T118/1"
 
@@ -47,7 +47,7 @@ class FilterQuery(Type):
             pairs = parse_qsl(text, max_num_fields=_MOST_PAIRS)
         except ValueError:
             raise Invalid(say("has more than {most_pairs} parts.", most_pairs=_MOST_PAIRS)) from None
-        kept = [(name, value) for name, value in pairs if name not in _PLACES and not name.startswith("_")]
+        kept = [(name, value) for name, value in pairs if name not in PLACES and not name.startswith("_")]
         return Text(self.longest).parse(urlencode(kept))  # which may be longer than what was sent
 
     def schema(self) -> dict[str, Any]:

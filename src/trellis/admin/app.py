@@ -6,7 +6,6 @@ The body is read only if there is a session or such a token.
 
 import logging
 import os
-import re
 import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
@@ -19,12 +18,12 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, compile_path
 
 from trellis.admin import PREFIX
-from trellis.admin.admins import show_kept_form
+from trellis.admin.admins import ask_for_password, ask_to_sign_in, show_kept_form, use_language
 from trellis.admin.allowed import Allowed
 from trellis.admin.form_body import LargeForms, read_form
-from trellis.admin.languages import choose_language, find_language, list_languages
+from trellis.admin.languages import list_languages
 from trellis.admin.live import Watcher
-from trellis.admin.page import CONFIRM, FIRST_STEPS, LANGUAGE, SIGN_IN, Page, PageRequest
+from trellis.admin.page import CONFIRM, FIRST_STEPS, SIGN_IN, Page, PageRequest
 from trellis.admin.rendering import View
 from trellis.admin.runner import PasswordNeeded, Runner, SignInNeeded
 from trellis.admin.sections import pages_of
@@ -39,7 +38,7 @@ from trellis.core.keys import redact_keys
 from trellis.core.news import format_position, read_position
 from trellis.core.proposals import count_open
 from trellis.errors import Refused, drop_tracebacks, refuse_out_of_memory
-from trellis.http.api import PAGE, PAGE_REFUSAL, RequestCounts
+from trellis.http.api import PAGE, PAGE_REFUSAL, RequestCounts, accept_request_id
 from trellis.http.asgi import Receive, Scope, Send
 from trellis.http.problems import problem_headers
 from trellis.http.sending import send_body
@@ -58,7 +57,6 @@ _LOST_WITH_SESSION: Final = mark(
     "{why} Nothing has been changed. What you typed is too long to be kept: go back, reload the page and enter it again."
 )
 _STALE_PAGE: Final = say("This page belongs to an earlier session. Nothing was changed. Reload the page and try again.")
-_REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._~+/=:-]{1,128}")
 _HEADERS: Final = (
     (
         b"content-security-policy",
@@ -177,15 +175,14 @@ class Panel:
         return _finish(request, response)
 
     def _page_request(self, http: Request, section: str = "") -> PageRequest:
-        sent = http.headers.get("x-request-id", "")
-        valid = _REQUEST_ID.fullmatch(sent) and redact_keys(sent) == sent
+        sent = http.headers.get("x-request-id", "").encode("latin-1")
         return PageRequest(
             runner=self.runner.serving(http.receive),
             watcher=self.watcher,
             provider=self.provider,
             view=self.view,
             http=http,
-            request_id=sent if valid else os.urandom(12).hex(),
+            request_id=accept_request_id(sent) or os.urandom(12).hex(),
             address=http.client.host if http.client else "-",
             token="",
             section=section,
@@ -193,7 +190,7 @@ class Panel:
 
     async def _run(self, page: Page, request: PageRequest) -> Response:
         is_known = await self._find_session(request, records=not (page.background or request.is_background))
-        await _choose_language(request)
+        await use_language(request)
         if page.method == "POST":
             _require_same_site(request)
             if is_known:
@@ -280,17 +277,8 @@ class Panel:
         is_lost = is_unread or request.form.is_too_large_to_carry
         lost = _UNREAD if is_unread else _LOST
         then = lost if is_lost else say("What you typed is kept.") if show_typed(carried) else _GO_ON
-        return request.page(
-            "sign_in.html",
-            status=401,
-            title=say("Sign in"),
-            next=request.path,
-            carried=carried,
-            replay=not is_lost,
-            login="",
-            note=say("Your session has ended. Sign in again. {then}", then=then),
-            fault="",
-        )
+        note = say("Your session has ended. Sign in again. {then}", then=then)
+        return ask_to_sign_in(request, request.path, carried, replay=not is_lost, note=note, status=401)
 
     def _find_first_step(self, page: Page, request: PageRequest) -> Response | None:
         """Return a response that leads to what has to be done before this page; None if there is nothing."""
@@ -308,15 +296,9 @@ class Panel:
             return request.json({"message": "NEEDS_PASSWORD", "detail": say("Enter your password again first.")}, 403)
         if request.http.method != "POST":
             return RedirectResponse(f"{PREFIX}{CONFIRM}?next={quote(request.path, safe='/')}", 303)
-        return request.page(
-            "confirm_password.html",
-            status=403,
-            title=say("Enter your password") if request.signed_in.has_password else say("Confirm that it is you"),
-            next=request.path,
-            carried=request.form.carried(),
-            replay=not (is_lost := request.form.is_too_large_to_carry),
-            fault=_LOST if is_lost else "",
-        )
+        is_lost = request.form.is_too_large_to_carry
+        fault = _LOST if is_lost else ""
+        return ask_for_password(request, request.path, request.form.carried(), replay=not is_lost, fault=fault, status=403)
 
     def _resend(self, request: PageRequest, stale: StaleForm) -> Response:
         if request.form.is_too_large_to_carry:
@@ -350,7 +332,7 @@ class Panel:
             await self._find_session(request)
         except Refused:
             request.me = None
-        await _choose_language(request)
+        await use_language(request)
         if isinstance(error, HTTPException) and error.headers and (methods := error.headers.get("Allow")):
             detail = say("This address does not accept this kind of request. Go back and try again from the page.")
             refused = Refused("BAD_METHOD", detail, facts={"allow": methods})
@@ -368,12 +350,6 @@ def _finish(request: PageRequest, response: Response) -> Response:
     for name, value, age in request.cookies:
         set_cookie(response, request.cookie(name), value, age, secure=request.is_secure)
     return response
-
-
-async def _choose_language(request: PageRequest) -> None:
-    """Choose the language of the page: the one that its reader has chosen, or else one that their browser asks for."""
-    chosen = (request.me.language if request.me else "", request.read_cookie(LANGUAGE))
-    request.language = await find_language(choose_language(*chosen, accepted=request.http.headers.get("accept-language", "")))
 
 
 def _require_same_site(request: PageRequest) -> None:

@@ -1,5 +1,6 @@
 """How an administrator sees the panel: the time zone of its times, or UTC instead, its theme and its language."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -34,8 +35,18 @@ def build_view_form(request: PageRequest) -> Form:
 
 def _list_languages(request: PageRequest) -> list[tuple[str, str]]:
     offered = list_languages()
-    language = choose_language(request.read_cookie(LANGUAGE), accepted=request.http.headers.get("accept-language", ""))
-    return [("", say("Same as browser: {language}", language=offered[language])), *offered.items()]
+    return [("", say("Same as browser: {language}", language=offered[_find_browser_language(request)])), *offered.items()]
+
+
+def _find_browser_language(request: PageRequest) -> str:
+    """Return the language that was chosen in this browser before signing in, or else the one that it asks for."""
+    return choose_language(request.read_cookie(LANGUAGE), accepted=request.http.headers.get("accept-language", ""))
+
+
+async def use_language(request: PageRequest) -> None:
+    """Show the page in the language that its reader has chosen, or else in that of the browser."""
+    chosen = request.me.language if request.me else ""
+    request.language = await find_language(choose_language(chosen, _find_browser_language(request)))
 
 
 async def save(request: PageRequest) -> Response:
@@ -50,15 +61,11 @@ async def save(request: PageRequest) -> Response:
         request.require_fresh_form()
         return request.redirect(_HERE, say("There is no such language. Nothing was saved: choose one from the list."), "bad")
     await request.write(set_view, request.signed_in.id, zone=zone, shows_utc=False, theme=theme, language=language)
-    await _switch_to(request, language)
+    request.me = replace(request.signed_in, language=language)
+    await use_language(request)
     if len(list_languages()) == 1:
         return request.redirect(_HERE, say("Your time zone and theme are saved."))
     return request.redirect(_HERE, say("Your language, time zone and theme are saved."))
-
-
-async def _switch_to(request: PageRequest, *chosen: str) -> None:
-    accepted = request.http.headers.get("accept-language", "")
-    request.language = await find_language(choose_language(*chosen, request.read_cookie(LANGUAGE), accepted=accepted))
 
 
 async def choose_before_signing_in(request: PageRequest) -> Response:

@@ -5,7 +5,7 @@ from typing import Final
 from starlette.responses import Response
 
 from trellis.admin.admins.checking import check_again, clear_failed_attempts, read_evidence
-from trellis.admin.admins.resuming import go_on, turn_away, way_back
+from trellis.admin.admins.resuming import Carried, go_on, turn_away, way_back
 from trellis.admin.page import CONFIRM, FIRST_STEPS, SIGN_IN, Page, PageRequest
 from trellis.admin.runner import SignInNeeded
 from trellis.errors import Refused
@@ -21,8 +21,15 @@ _WRONG_PASSKEY: Final = say("That is not one of your passkeys, or this page was 
 
 async def ask_password(request: PageRequest) -> Response:
     """Ask for the password again."""
+    return ask_for_password(request, request.query.get("next", ""))
+
+
+def ask_for_password(
+    request: PageRequest, back: str, carried: Carried = (), *, replay: bool = False, fault: str = "", status: int = 200
+) -> Response:
+    """Ask for the password again, and lead `back` to a page; to `replay` a form that was sent there, its fields are `carried`."""
     title = _TITLE if request.signed_in.has_password else _TITLE_ELSEWHERE
-    return request.page(_FORM, title=title, next=request.query.get("next", ""), carried=(), replay=False, fault="")
+    return request.page(_FORM, status=status, title=title, next=back, carried=carried, replay=replay, fault=fault)
 
 
 async def confirm_password(request: PageRequest) -> Response:

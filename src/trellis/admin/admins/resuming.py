@@ -10,6 +10,8 @@ from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted, show_typed
 from trellis.sentences import format_seconds, join, mark, say
 
+Carried = tuple[tuple[str, str], ...]  # the fields of a form, by name
+
 _WAITS: Final = mark("There were too many attempts. Wait {wait}.")
 
 
@@ -43,7 +45,7 @@ def show_kept_form(
     request: PageRequest,
     title: str,
     to: str,
-    carried: tuple[tuple[str, str], ...],
+    carried: Carried,
     note: str,
     *,
     with_token: bool,
@@ -64,6 +66,6 @@ def find_panel_path(path: str) -> str:
     return path.removeprefix(PREFIX) if inside and plain else ""
 
 
-def _unpack(form: Submitted) -> tuple[tuple[str, str], ...]:
+def _unpack(form: Submitted) -> Carried:
     """Return the fields of an earlier form from the pairs that this form carries."""
     return Submitted(tuple(zip(form.all("carried-name"), form.all("carried-value"), strict=False))).carried()

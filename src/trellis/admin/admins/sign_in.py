@@ -11,7 +11,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.admins.checking import check_both_steps, check_login, check_passkey, clear_failed_attempts, read_evidence
-from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away, way_back
+from trellis.admin.admins.resuming import Carried, find_panel_path, go_on, turn_away, way_back
 from trellis.admin.page import SIGN_IN, Page, PageRequest
 from trellis.admin.sessions import csrf_token, is_equal
 from trellis.admin.submitted import CSRF
@@ -41,10 +41,17 @@ async def show(request: PageRequest) -> Response:
     if request.me is not None:
         return request.redirect(find_panel_path(request.query.get("next", "")))
     may_join = request.gate.environment.sign_on.joins
-    template = _FORM if may_join or await request.runner.read(has_administrators) else "no_administrator.html"
-    return request.page(
-        template, title=say("Sign in"), next=request.query.get("next", ""), carried=(), replay=False, login="", note="", fault=""
-    )
+    if may_join or await request.runner.read(has_administrators):
+        return ask_to_sign_in(request, request.query.get("next", ""))
+    return request.page("no_administrator.html", title=say("Sign in"))
+
+
+def ask_to_sign_in(
+    request: PageRequest, back: str, carried: Carried = (), *, replay: bool = False, note: str = "", status: int = 200
+) -> Response:
+    """Ask for login and password, and lead `back` to a page; to `replay` a form that was sent there, its fields are `carried`."""
+    context = {"title": say("Sign in"), "next": back, "carried": carried, "replay": replay, "login": "", "note": note}
+    return request.page(_FORM, status=status, **context, fault="")
 
 
 async def sign_in(request: PageRequest) -> Response:

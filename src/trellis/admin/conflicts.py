@@ -97,10 +97,16 @@ async def find_saved(
 def compare_settings(
     form: Form, saved: Mapping[str, Any], typed: Mapping[str, Any], format_value: Callable[[str, Any], str]
 ) -> tuple[tuple[str, str, str], ...]:
-    """Return the fields of a form in which saved and typed values differ, as (label, saved, typed)."""
-    rows = (
-        (form[name].label, format_value(name, saved[name]), format_value(name, typed.get(name, saved[name])))
-        for name in form.fields
-        if name in saved
-    )
+    """Return the fields of a form in which saved and typed values differ, as (label, saved, typed).
+
+    `format_value` is given the name and the value of a field that is not a checkbox.
+    """
+
+    def show(name: str, value: Any) -> str:
+        if form.widget(name) == "checkbox":
+            return say("yes") if value in (True, "1") else say("no")
+        return format_value(name, value)
+
+    names = [name for name in form.fields if name in saved]
+    rows = ((form[name].label, show(name, saved[name]), show(name, typed.get(name, saved[name]))) for name in names)
     return tuple(row for row in rows if row[1] != row[2])

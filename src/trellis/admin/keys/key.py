@@ -43,7 +43,6 @@ _MAX_ROWS: Final = 10
 _REFUSED: Final = 403
 _NEW: Final = timedelta(days=1)  # for how long a new key's first call is shown
 RESTORE_OF_KEY: Final = "events.restore_of_key"
-_IS_LOGGED: Final = "logRequests"  # the only setting that is a checkbox
 _DAYS: Final = (
     ("0", say("Immediately")),
     ("1", say("After a day")),
@@ -253,8 +252,6 @@ async def _compare(request: PageRequest, form: KeyForm, key: Mapping[str, Any]) 
 def _format(name: str, value: Any) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(str(one) for one in (sorted(value) if name == "grants" else value)) or say("none")
-    if name == _IS_LOGGED:
-        return say("yes") if value in (True, "1") else say("no")
     if value in (None, "", "never"):
         return say("none")
     return value if isinstance(value, str) else str(value)  # a translatable sentence stays one

@@ -9,7 +9,7 @@ from trellis.core.fields import Field, Text
 from trellis.core.gate import Result
 from trellis.core.keys import tidy_reason
 from trellis.core.proposals import SHOWN
-from trellis.sentences import Sentence, say, say_many
+from trellis.sentences import Sentence, mark, mark_many, say, say_many
 
 UNDECIDED: Final = say("Nothing was decided yet: press Approve or Reject.")  # as after Enter in the reason: it must decide nothing
 REASON: Final = Field("reason", Text(500), say("The proposer can read the reason, and it is recorded in the event log."))
@@ -17,29 +17,46 @@ REASON: Final = Field("reason", Text(500), say("The proposer can read the reason
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A decision: its operation, the state `done` that it leads to, and whether it `needs_reason` and `carries_out` the call."""
+    """A decision: its operation, the state `done` that it leads to, and whether it `needs_reason` and `carries_out` the call.
+
+    `told` and `told_many` are the messages that one or several proposals were decided on.
+    """
 
     operation: str
     done: str
+    told: str
+    told_many: tuple[str, str]
     needs_reason: bool = False
     carries_out: bool = False
 
     def tell(self, number: int) -> Sentence:
         """Return the message that a proposal was approved or rejected."""
-        if self.carries_out:
-            return say("Proposal {id:,} was approved.", id=number)
-        return say("Proposal {id:,} was rejected.", id=number)
+        return say(self.told, id=number)
 
     def tell_many(self, count: int) -> Sentence:
         """Return the message that so many proposals were approved or rejected."""
-        if self.carries_out:
-            return say_many(count, "{count:,} proposal was approved.", "{count:,} proposals were approved.")
-        return say_many(count, "{count:,} proposal was rejected.", "{count:,} proposals were rejected.")
+        return say_many(count, *self.told_many)
+
+    def find_fault(self, reason: str) -> str:
+        """Return what is wrong with the reason of the decision; "" if nothing is."""
+        return "" if reason or not self.needs_reason else say("Enter a reason, so that the proposer knows why.")
 
 
 DECISIONS: Final[Mapping[str, Decision]] = {
-    "approve": Decision("proposals.approve", "approved", carries_out=True),
-    "reject": Decision("proposals.reject", "rejected", needs_reason=True),
+    "approve": Decision(
+        "proposals.approve",
+        "approved",
+        mark("Proposal {id:,} was approved."),
+        mark_many("{count:,} proposal was approved.", "{count:,} proposals were approved."),
+        carries_out=True,
+    ),
+    "reject": Decision(
+        "proposals.reject",
+        "rejected",
+        mark("Proposal {id:,} was rejected."),
+        mark_many("{count:,} proposal was rejected.", "{count:,} proposals were rejected."),
+        needs_reason=True,
+    ),
 }
 
 

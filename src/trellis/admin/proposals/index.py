@@ -112,8 +112,8 @@ async def decide_on_several(request: PageRequest) -> Response:
     if decision is None or not numbers:
         return await index(request, 400, missing=UNDECIDED if numbers else say("Tick at least one proposal."))
     reason = read_reason(request)
-    if decision.needs_reason and not reason:
-        return await index(request, 400, fault=say("Enter a reason, so that the proposer knows why."))
+    if fault := decision.find_fault(reason):
+        return await index(request, 400, fault=fault)
     failures, done = await _decide_on(request, decision, numbers, reason)
     told = decision.tell_many(done)
     if failures:

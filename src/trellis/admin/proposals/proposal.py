@@ -131,8 +131,8 @@ async def decide_on_one(request: PageRequest) -> Response:
     if decision is None:
         return await _show(request, proposal, 400, missing=UNDECIDED)
     reason = read_reason(request)
-    if decision.needs_reason and not reason:
-        return await _show(request, proposal, 400, fault=say("Enter a reason, so that the proposer knows why."))
+    if fault := decision.find_fault(reason):
+        return await _show(request, proposal, 400, fault=fault)
     if decision.carries_out and needs_password(request, proposal):
         request.require_recent_password()
     try:

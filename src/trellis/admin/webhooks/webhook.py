@@ -102,8 +102,6 @@ def _compare(request: PageRequest, form: WebhookForm, saved: Mapping[str, Any]) 
     def format_value(name: str, value: Any) -> str:
         if name == "events":
             return describe_events([value] if isinstance(value, str) else value, request.gate.environment) or say("nothing")
-        if name == "enabled":
-            return say("yes") if value in (True, "1") else say("no")
         return str(value) or say("none")
 
     return compare_settings(form, saved, form.settings(), format_value)

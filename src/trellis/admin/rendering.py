@@ -34,7 +34,7 @@ from trellis.admin.languages import (
     translate_marked,
 )
 from trellis.admin.many import MOST, find_many_actions
-from trellis.admin.nodes import describe_lock, find_actions, find_guests, node_badges, node_colour
+from trellis.admin.nodes import describe_lock, find_actions, find_guests, node_badges, node_colour, path_above
 from trellis.admin.page import PageRequest
 from trellis.admin.static import Static
 from trellis.admin.times import UTC_CLOCK, Clock
@@ -159,6 +159,7 @@ class View:
             node_badges=node_badges,
             node_lock=partial(describe_lock, find_guests(self._kinds)),
             node_colour=node_colour,
+            path_above=path_above,
             find_icon=find_icon,
             hue=self._find_hue,
             waits_as=_WAITS_AS,

@@ -30,6 +30,12 @@ async def fetch_names(request: PageRequest, kind: NodeKind, ids: Sequence[int]) 
     return [(one, names[one]) for one in ids if one in names]
 
 
+def path_above(record: Mapping[str, Any]) -> str:
+    """Return the names of the nodes above a node, as its path has them; "" at the top level and in a kind that is no tree."""
+    name = record["name"]
+    return str(record.get("path", name)).removesuffix(name).removesuffix(" > ")
+
+
 async def fetch_line(request: PageRequest, kind: NodeKind, record: Mapping[str, Any]) -> list[tuple[int, str]]:
     """Return the nodes above a node as (id, name), from the top level down."""
     if not kind.tree or record["parentId"] is None:

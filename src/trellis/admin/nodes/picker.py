@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from trellis.admin import PREFIX
 from trellis.admin.forms import read_id
+from trellis.admin.nodes.names import path_above
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import ACTION
 from trellis.core.nodes import NodeKind
@@ -152,5 +153,4 @@ async def _leave_out(
 
 
 def _option(record: Mapping[str, Any]) -> Option:
-    name = record["name"]
-    return Option(record["id"], name, record.get("path", name).removesuffix(name).removesuffix(" > "))
+    return Option(record["id"], record["name"], path_above(record))

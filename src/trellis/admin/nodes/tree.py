@@ -14,7 +14,7 @@ from trellis.core.nodes import NodeKind
 from trellis.sentences import say
 
 PER_LEVEL: Final = 100
-_MAX_OPEN: Final = 40
+MOST_OPEN: Final = 40
 _MAX_ROWS: Final = 400  # on one page, besides its first level; further levels are shown on pages of their own
 _GUESTS: Final = "guests"  # the built-in group of visitors who have not signed in
 _MAX_DEPTH: Final = 8  # levels below each other on one page; deeper nodes are shown on a page of their own
@@ -60,7 +60,7 @@ class TreeQuery:
     @classmethod
     def parse(cls, query: Mapping[str, str]) -> "TreeQuery":
         """Read the query of an address; invalid values are ignored."""
-        opened = read_ids([query.get("open", "")])[:_MAX_OPEN]
+        opened = read_ids([query.get("open", "")])[:MOST_OPEN]
         return cls(read_id(query.get("under", "")), parse_page_number(query), frozenset(opened))
 
     def address(self, kind: NodeKind, *, toggle: int = 0) -> str:
@@ -103,7 +103,7 @@ class _LevelReader:
         if here and wanted:
             self._rows_left -= min(count, PER_LEVEL)
             below = await self.read(number, 1, depth + 1)
-        is_toggled = here and (number in self._query.open or len(self._query.open) < _MAX_OPEN)
+        is_toggled = here and (number in self._query.open or len(self._query.open) < MOST_OPEN)
         toggle = self._query.address(self._kind, toggle=number) if is_toggled else TreeQuery(number).address(self._kind)
         return NodeRow(record, count, self._kind.leaf_only(record), node_version(record), toggle, on_own_page=not here, level=below)
 

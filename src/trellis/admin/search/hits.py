@@ -6,6 +6,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from trellis.admin import PREFIX
+from trellis.admin.nodes import path_above
 from trellis.admin.page import PageRequest
 from trellis.admin.rendering import find_icon
 from trellis.admin.search.actions import Command, begins_action, build_actions
@@ -83,7 +84,7 @@ def describe(resource: str, record: Mapping[str, Any], clock: Clock, path: str =
 
 
 def _describe_node(record: Mapping[str, Any], _: Clock) -> tuple[str, str, int]:
-    above = record.get("path", record["name"]).removesuffix(record["name"]).removesuffix(" > ")
+    above = path_above(record)
     return record["name"], say("in {above}", above=isolate(above)) if above else "", record["id"]
 
 

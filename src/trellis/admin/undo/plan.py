@@ -7,7 +7,7 @@ from typing import Any, Final
 import orjson
 
 from trellis.admin.events import MemberChange, compare_states, shown_members
-from trellis.admin.nodes import fetch_groups, fetch_names, fetch_record_names
+from trellis.admin.nodes import fetch_groups, fetch_names, fetch_record_names, path_above
 from trellis.admin.page import PageRequest
 from trellis.core.events import changed_members
 from trellis.core.fields import isolate
@@ -116,7 +116,7 @@ async def _describe_place(request: PageRequest, kind: NodeKind, record: Mapping[
     above = ""
     if kind.tree:
         raw["parentId"] = record["parentId"] or "root"
-        path = record["path"].removesuffix(record["name"]).removesuffix(" > ")
+        path = path_above(record)
         above = say("under {path}, ", path=isolate(path)) if path else say("at the top level, ")
     before = (await request.fetch(kind.operation("list"), raw))["results"] if position else []
     if before:

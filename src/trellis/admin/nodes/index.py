@@ -15,7 +15,7 @@ from trellis.admin.nodes.form import format_value
 from trellis.admin.nodes.names import fetch_by_name, fetch_groups
 from trellis.admin.nodes.node import KindPage, of_node, show_missing
 from trellis.admin.nodes.picker import clean_search, find_options
-from trellis.admin.nodes.tree import TreeQuery, read_level
+from trellis.admin.nodes.tree import MOST_OPEN, TreeQuery, read_level
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import find_last_page
 from trellis.core.catalogue import Catalogue
@@ -77,6 +77,7 @@ async def index(kind: NodeKind, request: PageRequest) -> Response:
         search="",
         total=await _count(kind, request),
         paged=paged,
+        most_open=MOST_OPEN,
     )
 
 

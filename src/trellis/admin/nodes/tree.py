@@ -14,7 +14,7 @@ from trellis.core.nodes import NodeKind
 from trellis.sentences import say
 
 PER_LEVEL: Final = 100
-MOST_OPEN: Final = 40
+MOST_OPEN: Final = 40  # nodes, in the address of a page
 _MAX_ROWS: Final = 400  # on one page, besides its first level; further levels are shown on pages of their own
 _GUESTS: Final = "guests"  # the built-in group of visitors who have not signed in
 _MAX_DEPTH: Final = 8  # levels below each other on one page; deeper nodes are shown on a page of their own

@@ -6,13 +6,12 @@ import { say } from "./messages.js";
 import { moving } from "./moving.js";
 import { askPage, attempt } from "./requests.js";
 
-const MOST_OPEN = 40; // nodes that are kept in the address
-
 export function tree(list) {
   list.classList.add("live");
   const view = {
     list,
     nested: "nested" in list.dataset,
+    mostOpen: Number(list.dataset.mostOpen), // nodes that are kept in the address
     moves: [], // those that the server has not confirmed yet
     changes: 0, // by the user, since the page was opened
     isLonger: false, // than the page at its address would be
@@ -137,10 +136,10 @@ function close(view, node) {
 function remember(view) {
   const opened = view.rows().filter(isOpen).map((node) => node.dataset.id);
   view.changes += 1;
-  if (opened.length > MOST_OPEN) view.isLonger = true;
+  if (opened.length > view.mostOpen) view.isLonger = true;
   const address = new URL(location.href);
   address.hash = "";
-  if (opened.length) address.searchParams.set("open", opened.slice(0, MOST_OPEN).join(","));
+  if (opened.length) address.searchParams.set("open", opened.slice(0, view.mostOpen).join(","));
   else address.searchParams.delete("open");
   history.replaceState(null, "", address.href.replaceAll("%2C", ","));
 }

@@ -7,6 +7,7 @@ apart from headers of its own.
 from collections import Counter
 from collections.abc import Iterable
 from enum import Enum
+from functools import cache
 from http import HTTPStatus
 from typing import NamedTuple
 
@@ -61,7 +62,7 @@ class ServerRefusal(Enum):
         body = format_problem(refused, base_url, request_id)
         headers = [(b"connection", b"close"), (b"content-type", PROBLEM), *encode_problem_headers(refused)]
         headers += [(b"x-request-id", request_id.encode("latin-1")), (b"content-length", b"%d" % len(body)), *also]
-        return f"HTTP/1.1 {self.status.value} {self.status.phrase}\r\n".encode() + write_headers(headers) + b"\r\n" + body
+        return write_status(self.status) + write_headers(headers) + b"\r\n" + body
 
 
 class Writes:
@@ -87,6 +88,12 @@ class Whole(NamedTuple):
     status: bytes
     headers: bytes
     body: bytes
+
+
+@cache
+def write_status(status: int) -> bytes:
+    """Return the status line of a response."""
+    return f"HTTP/1.1 {status:d} {HTTPStatus(status).phrase}\r\n".encode()
 
 
 def write_headers(headers: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -15,15 +15,13 @@ from trellis.sentences import say
 MOST_BYTES: Final = 8 * 2**20  # of the result of a tool that reads
 PRIVATE: Final = "private"  # nothing is the same for all keys
 LISTS_LAST: Final = 60_000  # milliseconds for which a client may keep lists
-_SERVER: Final = {"io.modelcontextprotocol/serverInfo": {"name": "trellis", "version": __version__}}
-SERVER: Final = _SERVER["io.modelcontextprotocol/serverInfo"]
+SERVER: Final = {"name": "trellis", "version": __version__}
+_META: Final = {"io.modelcontextprotocol/serverInfo": SERVER}
 
 
 def encode_complete(members: dict[str, Any], **meta: Any) -> bytes:
     """Return a complete result with these members."""
-    return encode_json(
-        {**members, "resultType": "complete", "_meta": _SERVER | {f"trellis/{name}": at for name, at in meta.items()}}
-    )
+    return encode_json({**members, "resultType": "complete", "_meta": _META | {f"trellis/{name}": at for name, at in meta.items()}})
 
 
 def encode_cacheable(members: dict[str, Any], milliseconds: int) -> bytes:

@@ -5,7 +5,7 @@ of them cannot decide at once, or would refuse, the result is None: then the app
 """
 
 import os
-from functools import cache, partial
+from functools import partial
 from hashlib import blake2b
 from http import HTTPStatus
 from time import perf_counter_ns
@@ -27,7 +27,7 @@ from trellis.http.api import (
 )
 from trellis.http.asgi import App, Scope, receive_nothing
 from trellis.http.sending import PART
-from trellis.http.server import Reads, Whole, write_headers
+from trellis.http.server import Reads, Whole, write_headers, write_status
 from trellis.rest.app import Rest
 from trellis.rest.responses import respond_to_read
 from trellis.store.requests import Request
@@ -190,7 +190,7 @@ class Immediate(Reads):
             return partial(self._rest.send_in_parts, request, response, started)
         headers = build_headers(request, response, None, self._also)
         self._service.log_request(request, response.status, error, started)
-        return Whole(_write_status(response.status), write_headers(headers), response.body)
+        return Whole(write_status(response.status), write_headers(headers), response.body)
 
     def _respond(
         self, cached: CachedResponse, wanted: bytes | None, request_id: str, allowance: Allowance | None
@@ -228,14 +228,9 @@ class _Form(NamedTuple):
 def _prepare(service: Service, prefix: str, status: HTTPStatus) -> _Form:
     return _Form(
         status.value,
-        _write_status(status.value),
+        write_status(status.value),
         *(_prepare_headers(service, prefix, status, allowance) for allowance in (None, Allowance(0, 0, 0))),
     )
-
-
-@cache
-def _write_status(status: int) -> bytes:
-    return f"HTTP/1.1 {status} {HTTPStatus(status).phrase}\r\n".encode()
 
 
 def _prepare_headers(service: Service, prefix: str, status: HTTPStatus, allowance: Allowance | None) -> bytes:

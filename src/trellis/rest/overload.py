@@ -5,12 +5,11 @@ has time for those that are done.
 """
 
 import re
-from http import HTTPStatus
 from typing import Final
 
 from trellis.http.api import ApiRequest, Service, build_headers
 from trellis.http.asgi import Scope, receive_nothing
-from trellis.http.server import Writes
+from trellis.http.server import Writes, write_headers, write_status
 from trellis.rest.responses import respond_to_refusal
 from trellis.store.engine import refuse_full
 
@@ -47,7 +46,6 @@ def _prepare(service: Service, prefix: str) -> tuple[bytes, int]:
     request = ApiRequest("POST", prefix, "", b"", {}, _BASE, "", _ID, "", receive_nothing)
     response = respond_to_refusal(request, refuse_full())
     headers = build_headers(request, response, None, service.settings.transport_headers)
-    lines = [b"%b: %b" % (name, _LENGTH if name == b"content-length" else value) for name, value in headers]
-    status = HTTPStatus(response.status)
-    head = b"\r\n".join((f"HTTP/1.1 {status.value} {status.phrase}".encode(), *lines, b"", b""))
-    return head + response.body, len(response.body) - len(_BASE) - len(_ID)
+    filled = write_headers((name, _LENGTH if name == b"content-length" else value) for name, value in headers)
+    whole = write_status(response.status) + filled + b"\r\n" + response.body
+    return whole, len(response.body) - len(_BASE) - len(_ID)

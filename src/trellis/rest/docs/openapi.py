@@ -10,7 +10,7 @@ from trellis.core.fields import MAX_ID
 from trellis.core.nodes import NodeKind
 from trellis.core.operation import Basis, Operation
 from trellis.core.verbs import Body
-from trellis.http.routes import Route, build_routes, find_in_reference
+from trellis.http.routes import REFERENCE, Route, build_routes, find_in_reference
 from trellis.rest.docs.components import load_components
 from trellis.rest.docs.dialect_schemas import build_dialect_schemas, describe_dialect_errors, describe_dialects
 from trellis.rest.docs.events import build_event_schemas, build_webhooks
@@ -53,7 +53,7 @@ problem documents (RFC 9457) with an `errorCode` and an `errorMessage` that neve
 A key may have another dialect than this one, for clients of another product: `x-dialects` of an operation names the records that it
 gets in each, and `x-dialects` of this document the errors.
 
-The reference for people, with examples, is at {base_url}/api/docs."""
+The reference for people, with examples, is at {base_url}{reference}."""
 
 
 def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> Json:
@@ -71,13 +71,13 @@ def document(catalogue: Catalogue, base_url: str = "http://localhost:8000") -> J
         "info": {
             "title": "Trellis",
             "summary": "The structure of a community over REST.",
-            "description": _DESCRIPTION.format(base_url=base_url),
+            "description": _DESCRIPTION.format(base_url=base_url, reference=REFERENCE),
             "version": __version__,
-            "contact": {"name": "Trellis", "url": f"{base_url}/api/docs"},
+            "contact": {"name": "Trellis", "url": f"{base_url}{REFERENCE}"},
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": f"{base_url}/api"}],
-        "externalDocs": {"description": "The reference, for people.", "url": f"{base_url}/api/docs"},
+        "externalDocs": {"description": "The reference, for people.", "url": f"{base_url}{REFERENCE}"},
         "security": [{name: []} for name in components["securitySchemes"]],
         "tags": _tags(kinds, own),
         "x-tagGroups": _tag_groups(kinds, own),
@@ -121,7 +121,7 @@ def _schemas(operations: list[Operation], base_url: str) -> Json:
             if schemas.setdefault(name, schema) != schema:
                 raise ValueError(f"the schema {name} of {operation.name} is already that of another operation, and different")
     fixed = deepcopy(load_components()["schemas"])
-    fixed["Problem"]["properties"]["type"]["examples"] = [f"{base_url}/api/docs#NO_TITLE"]
+    fixed["Problem"]["properties"]["type"]["examples"] = [f"{base_url}{REFERENCE}#NO_TITLE"]
     return schemas | build_dialect_schemas(operations) | fixed
 
 

@@ -19,7 +19,7 @@ import typer
 import uvicorn
 
 from trellis import __version__
-from trellis.admin import first_run_link
+from trellis.admin import PREFIX, first_run_link
 from trellis.cli.community import act, community, explaining, list_all
 from trellis.cli.demo import load_sample
 from trellis.cli.doctor import State, judge_clocks
@@ -29,6 +29,7 @@ from trellis.cli.terminal import MISUSED, Failure, refuse_empty, show
 from trellis.cli.workers import GaveUp, Workers, run_server
 from trellis.core.admins import create_demo_administrator
 from trellis.core.gate import Gate
+from trellis.http.routes import REFERENCE
 from trellis.http.server import ServerHooks
 from trellis.logs import configure_logs
 from trellis.settings import Settings, variable
@@ -207,8 +208,8 @@ def _way_in(gate: Gate, settings: Settings, address: str, *, demo: bool) -> tupl
 def _announce(address: str, public: str, demo: tuple[str, str] | None, way_in: tuple[str, ...]) -> None:
     """Print where everything is. Browsers need the public address: sessions and passkeys are bound to it."""
     show(f"Base URL:   {address}/api")
-    show(f"Reference:  {address}/api/docs")
-    show(f"Panel:      {public}/admin")
+    show(f"Reference:  {address}{REFERENCE}")
+    show(f"Panel:      {public}{PREFIX}")
     for line in way_in:
         show(line)
     if demo is not None:

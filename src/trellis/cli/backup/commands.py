@@ -43,8 +43,6 @@ backup_app = make_app(
     no_args_is_help=True,
 )
 
-Copy = Annotated[Path, typer.Argument(metavar="FILE", help="The copy.", show_default=False)]
-
 
 @backup_app.command("create")
 def create_backup(
@@ -125,7 +123,9 @@ def _note(settings: Settings) -> None:
 
 
 @backup_app.command("restore")
-def restore_backup(file: Copy) -> None:
+def restore_backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The copy.", show_default=False)],
+) -> None:
     """Replace the SQLite database with a copy, once it is verified and up to date. The old database is set aside, not deleted."""
     settings = Settings.load()
     database = _sqlite_file(settings, "restores SQLite databases", "pg_restore --exit-on-error --no-owner --dbname=ADDRESS FILE")

@@ -122,7 +122,7 @@ def _parse_since(gate: Gate, text: str) -> str:
 
 def _undone(value: Mapping[str, Any]) -> Iterator[str]:
     count, dry = value["undoneCount"], bool(value.get("dryRun"))
-    yield f"{count:,} {'event' if count == 1 else 'events'} {'would be' if dry else 'undone'}{' undone' if dry else ''}."
+    yield f"{count:,} {'event' if count == 1 else 'events'} {'would be undone' if dry else 'undone'}."
     for one in value["conflicts"]:
         yield f"  Event {one['event']} ({one['operation']}) cannot be undone. {one['detail']}"
     if more := value["conflictCount"] - len(value["conflicts"]):

@@ -21,6 +21,7 @@ from trellis.cli.structure.report import show_changes, show_hints, show_summary
 from trellis.cli.terminal import (
     FAILED,
     MISUSED,
+    STDIN,
     Failure,
     Json,
     make_app,
@@ -39,7 +40,6 @@ from trellis.settings import Settings, SettingsError
 CHANGES: Final = 2  # the exit code of a plan with changes
 _LONGEST_PLAN: Final = 256 * 2**20  # bytes in its file; a device may have no end
 _TOKEN: Final = re.compile(r"[0-9]+-[0-9a-f]+", re.ASCII)
-_STDIN: Final = "-"
 
 
 class ApplyCommand(TyperCommand):
@@ -139,7 +139,7 @@ def plan(
 ) -> None:
     """Show what `apply` would do, without doing it. Exit 0: nothing to do; 2: there are changes; 1: refused."""
     options = _gather_options(prune, max_deletes, allow_empty, adopt)
-    if output is not None and os.path.realpath(output) in [os.path.realpath(name) for name in files if name != _STDIN]:
+    if output is not None and os.path.realpath(output) in [os.path.realpath(name) for name in files if name != STDIN]:
         raise Failure(f"{output} is the document, and would be overwritten by the plan: choose another name for the plan.")
     settings, documents = Settings.load(), read_files(files, KINDS)
     require_other_names(settings, output)
@@ -180,7 +180,7 @@ def apply(  # noqa: PLR0917  # Typer needs one parameter per option
 ) -> None:
     """Make the community match the document, all or nothing. Without --plan it shows a plan first, and asks."""
     asks = plan is None and not yes
-    if asks and (json or _STDIN in files or not sys.stdin.isatty()):
+    if asks and (json or STDIN in files or not sys.stdin.isatty()):
         raise Failure("Nobody can be asked here. Apply a plan from `trellis plan` with --plan, or apply without asking with --yes.")
     options = _gather_options(prune, max_deletes, allow_empty, adopt)
     settings, token = Settings.load(), None if plan is None else _read_token(plan)

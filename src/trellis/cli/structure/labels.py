@@ -5,12 +5,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from trellis.cli.community import act
+from trellis.core.fields import EVERYONE
 from trellis.core.gate import Gate
 from trellis.core.kind import NodeKind
 
 _MOST: Final = 100  # ids per request for a list, which returns all texts of their nodes
-_NOBODY: Final = "nobody"
-_EVERY: Final = "*"
 PARENT: Final = "parentId"
 
 
@@ -33,9 +32,9 @@ class Labels:
         return value
 
     def _describe_groups(self, who: Any) -> str:
-        if who == _EVERY:
+        if who == EVERYONE:
             return "every group"
-        return ", ".join(self._known.get((self._groups.name, one), f"group {one}") for one in who or ()) or _NOBODY
+        return ", ".join(self._known.get((self._groups.name, one), f"group {one}") for one in who or ()) or "nobody"
 
     def _read(self, changes: Iterable[Mapping[str, Any]]) -> None:
         """Look up the records that the differences name."""

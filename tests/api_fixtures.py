@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import pytest
 
 from tests.api_client import ApiClient
-from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey
 from tests.service_process import Program, Service
 from tests.wait import wait_until
@@ -57,12 +56,6 @@ def make_api(gate: Gate, settings: Settings, key: MakeKey) -> Iterator[MakeApiCl
 def api(make_api: MakeApiClient) -> ApiClient:
     """The API in this process, on either engine, for a caller who may do everything."""
     return make_api()
-
-
-@pytest.fixture
-def database(gate: Gate) -> DatabaseState:
-    """See what is changed."""
-    return DatabaseState(gate)
 
 
 @pytest.fixture

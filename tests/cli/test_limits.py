@@ -18,7 +18,7 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.api_fixtures import MakeService, database, serve, service
+from tests.api_fixtures import MakeService, serve, service
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service, refuses_connections
@@ -28,7 +28,7 @@ from trellis.cli.limits import OncePerMinute
 from trellis.http.policy import NO_SNIFFING, POLICY
 from trellis.refusals import REFUSALS
 
-__all__ = ["database", "serve", "service"]
+__all__ = ["serve", "service"]
 
 # No request of these comes to the database but as the first and the last step.
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

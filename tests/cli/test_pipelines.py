@@ -10,14 +10,14 @@ import pytest
 import uvicorn
 from uvicorn.server import ServerState
 
-from tests.api_fixtures import MakeService, database, serve, service
+from tests.api_fixtures import MakeService, serve, service
 from tests.fixture_types import MakeKey
 from tests.service_process import Service
 from tests.wait import GIVE_UP, wait_in_loop_until
 from trellis.cli.limits import Limits, make_protocol
 from trellis.http.server import ServerHooks
 
-__all__ = ["database", "serve", "service"]
+__all__ = ["serve", "service"]
 
 # What reaches the database here is the same on every engine.
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

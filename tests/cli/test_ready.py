@@ -9,12 +9,12 @@ from typing import Final
 import httpx
 import pytest
 
-from tests.api_fixtures import MakeService, database, serve, service
+from tests.api_fixtures import MakeService, serve, service
 from tests.database_state import DatabaseState
 from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
 
-__all__ = ["database", "serve", "service"]
+__all__ = ["serve", "service"]
 
 CALENDARS: Final = "/calendar/calendar"
 FORWARDED: Final = {"X-Forwarded-For": "203.0.113.9", "Host": "api.forum.example"}

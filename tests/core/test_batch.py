@@ -27,12 +27,6 @@ KEY = Actor(
 BELOW = {"operation": "forums.create", "as": "below", "body": {"name": "Below", "parentId": {"$ref": "news.id"}}}
 
 
-@pytest.fixture
-def database(gate: Gate) -> DatabaseState:
-    """See what is changed."""
-    return DatabaseState(gate)
-
-
 def refuse(run: Run, *operations: Any, **more: Any) -> Refused:
     with pytest.raises(Refused) as refused:
         run("core.batch", operations=list(operations), **more)

@@ -4,9 +4,9 @@ import pytest
 
 from tests.agent_client import AgentClient
 from tests.api_client import ApiClient
-from tests.api_fixtures import api, database, make_api, serve, service
+from tests.api_fixtures import api, make_api, serve, service
 
-__all__ = ["agent", "api", "database", "make_api", "serve", "service"]
+__all__ = ["agent", "api", "make_api", "serve", "service"]
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 """What these tests ask for beside the database, the gate and the community."""
 
-from tests.api_fixtures import api, database, make_api, serve, service
+from tests.api_fixtures import api, make_api, serve, service
 
-__all__ = ["api", "database", "make_api", "serve", "service"]
+__all__ = ["api", "make_api", "serve", "service"]

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.api_fixtures import api, database, make_api, serve, service
+from tests.api_fixtures import api, make_api, serve, service
 from trellis.core.catalogue import Catalogue
 from trellis.http.api import rate_limits, windows
 from trellis.rest.docs import reference
 from trellis.settings import Settings
 
-__all__ = ["api", "database", "make_api", "serve", "service"]
+__all__ = ["api", "make_api", "serve", "service"]
 
 
 def _known(make: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,22 +1,13 @@
 """Numbers of sequences, taken by writes that share a commit: counted in memory, and written together."""
 
-from collections.abc import Iterator
 from concurrent.futures import Future
 from threading import Event
 from typing import Any
 
 import pytest
 
-from trellis.settings import Settings
 from trellis.store.counters import add_to_total, last_number, next_number, next_numbers, read_counters, read_total, set_counter
 from trellis.store.engine import Rollback, Store, Transaction
-
-
-@pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    store = Store(settings)
-    yield store
-    store.close()
 
 
 def _run_together(store: Store, *works: Any) -> list[Any]:

@@ -1,19 +1,7 @@
 """The responses kept for idempotency keys, and how long they stay."""
 
-from collections.abc import Iterator
-
-import pytest
-
-from trellis.settings import Settings
 from trellis.store import idempotency
 from trellis.store.engine.store import Store
-
-
-@pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    store = Store(settings)
-    yield store
-    store.close()
 
 
 def test_a_kept_answer_is_found_by_key_and_token_and_replaced_by_a_newer_one(store: Store) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.api_fixtures import database
 from tests.database_state import DatabaseState
 from tests.fixture_types import Run
 from trellis.core.actor import TERMINAL, Actor
@@ -15,8 +14,6 @@ from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.store.tables import nodes
-
-__all__ = ["database"]
 
 Forums = dict[str, int]
 DOCUMENT = {"format": "trellis/1", "name": "one", "under": "inner", "forums": [{"externalId": "leaf", "name": "New name"}]}

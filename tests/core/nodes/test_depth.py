@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tests.api_fixtures import database
 from tests.community import Community
 from tests.database_state import DatabaseState
 from tests.few_levels import FEW, limit_levels
@@ -14,8 +13,6 @@ from tests.node_rows import insert_below
 from trellis.core.gate import Gate
 from trellis.core.nodes import tree
 from trellis.errors import Refused
-
-__all__ = ["database"]
 
 DEEPEST = 100
 

@@ -18,12 +18,6 @@ from trellis.errors import Refused
 from trellis.settings import Settings
 
 
-@pytest.fixture
-def database(gate: Gate) -> DatabaseState:
-    """See what is changed."""
-    return DatabaseState(gate)
-
-
 def test_a_node_has_none_until_one_is_given(run: Run) -> None:
     made = run("forums.create", name="News")
     assert made["externalId"] is None

@@ -12,12 +12,6 @@ from trellis.errors import Refused
 
 
 @pytest.fixture
-def database(gate: Gate) -> DatabaseState:
-    """See what is changed."""
-    return DatabaseState(gate)
-
-
-@pytest.fixture
 def forums(run: Run) -> dict[str, int]:
     """A > B > C, A > D, E; D is a question forum, E a category."""
     found: dict[str, int] = {}

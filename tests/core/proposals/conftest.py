@@ -35,12 +35,6 @@ class Act:
 
 
 @pytest.fixture
-def database(gate: Gate) -> DatabaseState:
-    """See what is changed."""
-    return DatabaseState(gate)
-
-
-@pytest.fixture
 def make_agent(gate: Gate, key: MakeKey) -> MakeAgent:
     """Make a key that may propose some operations, and run others by itself."""
 

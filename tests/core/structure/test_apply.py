@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.api_fixtures import database
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Events, Run
 from tests.statement_meter import StatementMeter
@@ -17,8 +16,6 @@ from trellis.core.structure import export, matching
 from trellis.errors import Refused
 from trellis.store import events
 from trellis.store.tables import signing_keys
-
-__all__ = ["database"]
 
 Entries = list[dict[str, Any]]
 

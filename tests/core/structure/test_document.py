@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from tests.api_fixtures import database
 from tests.database_state import DatabaseState
 from tests.fixture_types import Run
 from tests.memory_meter import MemoryMeter
@@ -13,8 +12,6 @@ from trellis.core.fields import suggestions
 from trellis.core.structure import Unreadable, read_document, write_yaml
 from trellis.core.structure.text import lined
 from trellis.errors import Refused
-
-__all__ = ["database"]
 
 HEAD = "format: trellis/1\nname: site\n"
 

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 import pytest
 
-from tests.api_fixtures import database
 from tests.database_state import DatabaseState
 from tests.fixture_types import Clock, Run
 from trellis.core.actor import Actor
@@ -14,8 +13,6 @@ from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.core.structure import matching
 from trellis.errors import Refused
-
-__all__ = ["database"]
 
 SECTIONS: Final = ("groups", "forums", "calendars", "categories")
 BEFORE: Final = {

@@ -17,12 +17,6 @@ from trellis.errors import Refused
 ALL = Actor("key", 7, "Plugin", None)
 
 
-@pytest.fixture
-def database(gate: Gate) -> DatabaseState:
-    """See what is changed."""
-    return DatabaseState(gate)
-
-
 def content(database: DatabaseState) -> dict[str, Any]:
     """What the community consists of, without the log of how it came to be so."""
     rows = database.rows()

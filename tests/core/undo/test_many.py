@@ -27,12 +27,6 @@ ALL = Actor("key", 7, "Plugin", None)
 BY_HAND = Actor("admin", 1, "Mira", None)
 
 
-@pytest.fixture
-def database(gate: Gate) -> DatabaseState:
-    """See what is changed."""
-    return DatabaseState(gate)
-
-
 def create(gate: Gate, count: int, name: str = "set") -> int:
     """Create calendars in one change set, and return its id."""
     found = {gate.run(Call("calendars.create", ALL, {"name": f"{n}"}, change_set=name)).change_set for n in range(count)}

@@ -1,22 +1,12 @@
 """The rows of attempts to sign in: there is an end to them, those of the least guesses go first, and known browsers stay."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from trellis.settings import Settings
 from trellis.store.admins import Attempts, attempts
 from trellis.store.engine import Transaction
 from trellis.store.engine.store import Store
 
 BROWSERS = {"browser/a", "browser/b", "browser/c"}
-
-
-@pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    store = Store(settings)
-    yield store
-    store.close()
 
 
 def _save(store: Store, subject: str, minute: int, failures: int = 1) -> None:

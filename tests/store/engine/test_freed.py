@@ -10,20 +10,12 @@ import pytest
 
 from tests.wait import wait_until
 from trellis.errors import Refused
-from trellis.settings import Settings
 from trellis.store.engine import Transaction
 from trellis.store.engine.store import Store
 
 
 class Large:
     """Stands for the values of a large request."""
-
-
-@pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    store = Store(settings)
-    yield store
-    store.close()
 
 
 @pytest.fixture(autouse=True)

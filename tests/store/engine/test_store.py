@@ -28,13 +28,6 @@ from trellis.store.engine.writer import WRITE_LOCK, Writer
 from trellis.store.tables import administrators
 
 
-@pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    store = Store(settings)
-    yield store
-    store.close()
-
-
 def take(tx: Transaction) -> int:
     """A small write: take the next ticket."""
     return next_number(tx, "tickets")

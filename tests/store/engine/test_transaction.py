@@ -1,6 +1,5 @@
 """The statements of a transaction: what they return, on both engines alike."""
 
-from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -8,7 +7,6 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy import bindparam
 
-from trellis.settings import Settings
 from trellis.store.engine import Overdue, Statement
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
@@ -39,13 +37,6 @@ _THIS = nodes.c.id == 1000
 _READ = Statement(sa.select(nodes.c.fields, nodes.c.permissions).where(_THIS))
 _COUNTERS = Statement(sa.select(counters.c.name, counters.c.last).where(counters.c.name == bindparam("name")))
 _ADD = Statement(sa.insert(counters).values(name=bindparam("name"), last=bindparam("last"), total=bindparam("total")))
-
-
-@pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    store = Store(settings)
-    yield store
-    store.close()
 
 
 def add(tx: Transaction, *names: str) -> None:

@@ -1,22 +1,13 @@
 """The rows of events: numbered, filtered and paged."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
-from trellis.settings import Settings
 from trellis.store.engine.store import Store
 from trellis.store.events import log, search, walk
 from trellis.store.events.log import Event
-
-
-@pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    store = Store(settings)
-    yield store
-    store.close()
 
 
 def event(**values: Any) -> Event:

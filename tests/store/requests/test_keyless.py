@@ -1,20 +1,8 @@
 """Counts of requests without a good key: added up, found, and purged by age and by number."""
 
-from collections.abc import Iterator
-
-import pytest
-
-from trellis.settings import Settings
 from trellis.store import requests
 from trellis.store.engine.store import Store
 from trellis.store.requests import KeylessCount
-
-
-@pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    store = Store(settings)
-    yield store
-    store.close()
 
 
 def count(store: Store, minute: str, address: str = "192.0.2.7", times: int = 1) -> None:

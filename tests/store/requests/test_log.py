@@ -1,22 +1,11 @@
 """The request log as it is written and purged."""
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from trellis.settings import Settings
 from trellis.store import requests
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
 from trellis.store.requests import Request
-
-
-@pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    store = Store(settings)
-    yield store
-    store.close()
 
 
 def request(at: str, status: int = 200, **values: Any) -> Request:

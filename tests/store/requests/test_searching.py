@@ -1,6 +1,6 @@
 """The request log as it is searched: every filter alone and together, page by page, and never for long."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
 from random import Random
@@ -8,19 +8,11 @@ from typing import Any
 
 import pytest
 
-from trellis.settings import Settings
 from trellis.store import log_search, requests
 from trellis.store.engine.store import Store
 from trellis.store.requests import Request
 
 Write = Callable[[Sequence[Request]], None]
-
-
-@pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    store = Store(settings)
-    yield store
-    store.close()
 
 
 @pytest.fixture

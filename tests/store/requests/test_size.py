@@ -1,22 +1,13 @@
 """The size of the request log: what is counted is near what the rows occupy, and the oldest go when it is too much."""
 
-from collections.abc import Iterator
 from functools import partial
 
 import pytest
 
 from tests.store.requests.test_log import request
-from trellis.settings import Settings
 from trellis.store import requests
 from trellis.store.engine.store import Store
 from trellis.store.engine.transaction import Transaction
-
-
-@pytest.fixture
-def store(settings: Settings) -> Iterator[Store]:
-    store = Store(settings)
-    yield store
-    store.close()
 
 
 def occupied(tx: Transaction) -> int:

@@ -163,6 +163,14 @@ def search_picker(page: Page, label: str, text: str) -> None:
     expect(page.get_by_role("status").filter(has_text=re.compile(r"^\s*\d+ found\.\s*$"))).to_have_count(1)
 
 
+def take_hold(page: Page, name: str) -> None:
+    """Take hold of a node in a tree, to drag it."""
+    handle = page.get_by_role("button", name=f"Move {name}:").bounding_box()
+    assert handle is not None
+    page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
+    page.mouse.down()
+
+
 def sign_in(page: Page, login: str, password: str) -> None:
     """Sign in by the form."""
     page.goto("/admin/sign-in")

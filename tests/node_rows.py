@@ -1,4 +1,4 @@
-"""Every row of every kind of node, as it is kept, to compare the states of a community; and rows that no operation makes."""
+"""The nodes as they are kept, and their order, to compare the states of a community; and rows that no operation makes."""
 
 from contextlib import closing
 from dataclasses import asdict, replace
@@ -6,6 +6,7 @@ from typing import Any
 
 import psycopg
 
+from tests.fixture_types import Run
 from tests.sqlite_file import open_sqlite
 from trellis.core.gate import Gate
 from trellis.kinds import KINDS
@@ -21,6 +22,19 @@ def read_rows(gate: Gate) -> Rows:
     """Read all nodes: (kind, id) → row."""
     with gate.store.reading() as tx:
         return {(kind.name, node.id): asdict(node) for kind in KINDS for node in rows.find_all(tx, kind.name)}
+
+
+def rows_of(gate: Gate, kind: str = "forums") -> dict[int, dict[str, Any]]:
+    """Read the nodes of a kind: id → row."""
+    with gate.store.reading() as tx:
+        return {node.id: asdict(node) for node in rows.find_all(tx, kind)}
+
+
+def order(run: Run, parent: int | str = "root", kind: str = "forums") -> list[str]:
+    """Return the names of the children in their order, having seen that they are numbered without gaps."""
+    found = run(f"{kind}.list", parentId=parent, sortBy="position", perPage=1000)["results"]
+    assert [node["position"] for node in found] == list(range(len(found)))
+    return [node["name"] for node in found]
 
 
 def timeless(found: Rows) -> Rows:

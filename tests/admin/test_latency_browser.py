@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import BrowserContext, CDPSession, Dialog, Locator, Page, Route, expect
 
 from tests.admin.conftest import PASSWORD
-from tests.browser import LOOKS, confirm, faults, violations
+from tests.browser import LOOKS, confirm, faults, take_hold, violations
 from tests.community import Community
 from tests.fixture_types import Clock, Events, Run
 from tests.wait import wait_until
@@ -99,14 +99,6 @@ def _middle_of(row: Locator) -> tuple[float, float]:
     return box["x"] + 120, box["y"] + box["height"] / 2
 
 
-def _take(page: Page, name: str) -> None:
-    """Take hold of a node."""
-    handle = page.get_by_role("button", name=f"Move {name}:").bounding_box()
-    assert handle is not None
-    page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
-    page.mouse.down()
-
-
 def _wait(page: Page, holds: Callable[[], object]) -> None:
     """Wait for something that the browser tells."""
     wait_until(lambda: bool(page.context.cookies()) and holds())  # asking it lets Playwright hear of the rest
@@ -168,7 +160,7 @@ def test_a_drag_opens_nothing_that_the_pointer_has_left(page: Page, community: C
     held: list[Route] = []
     page.route("**/forums/level?**", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
     page.goto("/admin/forums")
-    _take(page, "Staff")
+    take_hold(page, "Staff")
     page.mouse.move(*_middle(page, "News"), steps=4)
     _wait(page, lambda: held)  # it has rested there, and the children are asked for
     x, y = _middle(page, "Help")
@@ -183,7 +175,7 @@ def test_a_drag_opens_nothing_that_the_pointer_has_left(page: Page, community: C
 
 def test_a_drag_drops_where_the_pointer_is_after_a_branch_has_opened_below_it(page: Page, community: Community, run: Run) -> None:
     page.goto("/admin/forums")
-    _take(page, "Staff")
+    take_hold(page, "Staff")
     page.mouse.move(*_middle(page, "News"), steps=4)
     expect(_children(page, "News")).to_have_count(2)
     page.mouse.move(*_middle(page, "Releases"), steps=2)
@@ -194,7 +186,7 @@ def test_a_drag_drops_where_the_pointer_is_after_a_branch_has_opened_below_it(pa
 
 def test_what_a_drag_has_opened_stays_open_when_the_page_is_brought_up_to_date(page: Page, community: Community, run: Run) -> None:
     page.goto("/admin/forums")
-    _take(page, "Staff")
+    take_hold(page, "Staff")
     page.mouse.move(*_middle(page, "Help"), steps=4)
     page.mouse.up()
     expect(_message(page)).to_contain_text("“Staff” is under “Help”")
@@ -212,7 +204,7 @@ def test_an_aborted_drag_leaves_everything(page: Page, community: Community, eve
     ticked = page.get_by_role("checkbox", name="Choose Help")
     ticked.check()
     x, y = _middle(page, "News")
-    _take(page, "Staff")
+    take_hold(page, "Staff")
     page.mouse.move(x, y, steps=4)
     expect(page.locator(".ghost")).to_be_visible()
     page.keyboard.press("Escape")
@@ -221,7 +213,7 @@ def test_an_aborted_drag_leaves_everything(page: Page, community: Community, eve
     page.mouse.up()
     expect(ticked).to_be_checked()  # only the drag was cancelled
     page.clock.install()
-    _take(page, "Staff")
+    take_hold(page, "Staff")
     page.mouse.move(x, y, steps=4)
     page.evaluate("document.querySelector('.handle:active, .dragging .handle').dispatchEvent(new PointerEvent('pointercancel'))")
     page.clock.run_for(2000)
@@ -237,7 +229,7 @@ def test_the_counts_follow_a_drag(page: Page, line: Line, community: Community) 
     expect(lead).to_have_text("7 forums, 4 at the top level")
     for latency, name in zip(_LATENCIES[1:], ("Staff", "Wiki"), strict=True):
         line.set(latency)
-        _take(page, name)
+        take_hold(page, name)
         page.mouse.move(*_middle(page, "Help"), steps=4)
         page.mouse.up()
         expect(_message(page)).to_contain_text(f"“{name}” is under “Help”")
@@ -251,7 +243,7 @@ def test_moves_are_sent_one_after_the_other(page: Page, line: Line, community: C
     page.goto("/admin/forums")
     line.set(300)
     for name, onto in (("Staff", "Help"), ("Staff", "News"), ("Wiki", "Help")):  # without waiting for any answer
-        _take(page, name)
+        take_hold(page, name)
         x, y = _middle(page, onto)
         page.mouse.move(x, y - 12, steps=4)
         page.mouse.up()
@@ -272,7 +264,7 @@ def test_a_move_that_fails_goes_back_though_more_rows_have_come_meanwhile(page: 
     page.route("**/forums/*/move", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
     page.goto(f"/admin/forums?open={shelf}")
     _row_of(page, numbers[99]).scroll_into_view_if_needed()
-    _take(page, "Forum 99")
+    take_hold(page, "Forum 99")
     x, y = _middle_of(_row_of(page, numbers[97]))
     page.mouse.move(x, y - 12, steps=4)
     page.mouse.up()
@@ -287,7 +279,7 @@ def test_a_move_that_fails_goes_back_though_more_rows_have_come_meanwhile(page: 
 def test_without_a_network_plain_words_and_another_try(page: Page, line: Line, community: Community, run: Run) -> None:
     page.goto("/admin/forums")
     line.set(offline=True)
-    _take(page, "Staff")
+    take_hold(page, "Staff")
     page.mouse.move(*_middle(page, "Help"), steps=4)
     page.mouse.up()
     expect(_message(page)).to_contain_text("“Staff” is back where it was. There is no network connection.")

@@ -12,6 +12,7 @@ from tests.admin.conftest import LetIn
 from tests.browser import LOOKS, Theme, faults, list_complaints, opened
 from tests.community import Community
 from tests.fixture_types import Run
+from tests.node_rows import order
 from tests.service_process import Service
 from trellis.admin.nodes.grid import FOLDS_FROM
 
@@ -47,10 +48,6 @@ def panel(chrome: Browser, let_in: LetIn, community: Community, service: Service
 
 def _create_groups(run: Run, many: int = 195) -> list[int]:
     return [int(run("groups.create", name=f"Chapter {number:03}")["id"]) for number in range(many)]
-
-
-def _top(run: Run) -> list[str]:
-    return [one["name"] for one in run("forums.list", parentId="root", sortBy="position")["results"]]
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
@@ -144,11 +141,11 @@ def test_rows_are_chosen_by_mouse_and_keyboard(panel: OpenPanel, community: Comm
     expect(page.get_by_role("heading", name="2 forums would change")).to_be_focused()
     page.get_by_role("button", name="Move 2 forums").click()
     expect(page.locator(".flash")).to_contain_text("2 forums have moved.")
-    assert _top(run) == ["News", "Staff"]
+    assert order(run) == ["News", "Staff"]
     page.get_by_role("link", name="Undo…").click()
     page.get_by_role("button", name="Undo 2 events").click()
     expect(page.locator(".flash")).to_contain_text("2 events were undone.")
-    assert _top(run) == ["News", "Help", "Wiki", "Staff"]
+    assert order(run) == ["News", "Help", "Wiki", "Staff"]
 
 
 def test_escape_also_unticks_what_is_below_a_closed_node(page: Page, community: Community) -> None:
@@ -188,7 +185,7 @@ def test_what_is_ticked_without_scripts_is_deleted(panel: OpenPanel, community: 
     expect(page.get_by_text("5 forums would be deleted")).to_be_visible()
     page.get_by_role("button", name="Delete 5 forums").click()
     expect(page.locator(".flash")).to_contain_text("5 forums were deleted.")
-    assert _top(run) == ["Help", "Wiki"]
+    assert order(run) == ["Help", "Wiki"]
 
 
 @pytest.mark.slow

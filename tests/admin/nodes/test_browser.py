@@ -10,6 +10,7 @@ from tests.admin.conftest import LetIn
 from tests.browser import LOOKS, bring_axe, faults, list_complaints, opened, overflow, search_picker, violations
 from tests.community import Community
 from tests.fixture_types import Run
+from tests.node_rows import order
 from tests.service_process import Service
 
 pytestmark = pytest.mark.browser
@@ -55,25 +56,21 @@ def _drag(page: Page, name: str, onto: str, part: float) -> None:
     page.mouse.up()
 
 
-def _order(run: Run, parent: object = "root") -> list[str]:
-    return [one["name"] for one in run("forums.list", parentId=parent, sortBy="position")["results"]]
-
-
 def test_a_forum_is_dragged_before_after_and_into_another(page: Page, community: Community, run: Run) -> None:
     page.goto("/admin/forums")
     _drag(page, "Staff", "Help", 0.1)
     expect(page.get_by_role("status")).to_contain_text("“Staff” is under the top level, before “Help” now.")
     assert _tree(page) == ["News", "Staff", "Help", "Wiki"]
-    assert _order(run) == ["News", "Staff", "Help", "Wiki"]
+    assert order(run) == ["News", "Staff", "Help", "Wiki"]
     _drag(page, "News", "Wiki", 0.9)
     expect(page.get_by_role("status")).to_contain_text("after “Wiki”")
-    assert _order(run) == ["Staff", "Help", "Wiki", "News"]
+    assert order(run) == ["Staff", "Help", "Wiki", "News"]
     _drag(page, "Help", "News", 0.5)
     expect(page.get_by_role("status")).to_contain_text("“Help” is under “News”, after “Interviews”")
-    assert _order(run, community.news) == ["Releases", "Interviews", "Help"]
+    assert order(run, community.news) == ["Releases", "Interviews", "Help"]
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("status")).to_contain_text("is back")
-    assert _order(run) == ["Staff", "Help", "Wiki", "News"]
+    assert order(run) == ["Staff", "Help", "Wiki", "News"]
     page.reload()
     assert _tree(page) == ["Staff", "Help", "Wiki", "News", "Releases", "Interviews"]
 
@@ -84,14 +81,14 @@ def test_ticked_forums_are_dragged_together(page: Page, community: Community, ru
         page.get_by_label(f"Choose {name}", exact=True).check()
     _drag(page, "Wiki", "Help", 0.5)
     expect(page.locator("[data-message]")).to_contain_text("“News” and 2 more are under “Help”, alone now.")
-    assert (_order(run), _order(run, community.help)) == (["Help"], ["News", "Wiki", "Staff"])
-    assert _order(run, community.news) == ["Releases", "Interviews"]
+    assert (order(run), order(run, community.help)) == (["Help"], ["News", "Wiki", "Staff"])
+    assert order(run, community.news) == ["Releases", "Interviews"]
     page.get_by_role("button", name="Undo").click()
     expect(page.locator("[data-message]")).to_contain_text("They are back where they were.")
-    assert _order(run) == ["News", "Help", "Wiki", "Staff"]
+    assert order(run) == ["News", "Help", "Wiki", "Staff"]
     _drag(page, "Help", "News", 0.1)  # it is not ticked
     expect(page.locator("[data-message]")).to_contain_text("“Help” is under the top level, before “News” now.")
-    assert _order(run) == ["Help", "News", "Wiki", "Staff"]
+    assert order(run) == ["Help", "News", "Wiki", "Staff"]
 
 
 def test_a_dragged_group_of_which_one_was_changed_goes_back_as_a_whole(page: Page, run: Run, community: Community) -> None:
@@ -104,7 +101,7 @@ def test_a_dragged_group_of_which_one_was_changed_goes_back_as_a_whole(page: Pag
     told = "They are back where they were. The terminal has changed Press since this page was loaded. Nothing was moved."
     expect(page.locator("[data-message]")).to_contain_text(told)
     assert _tree(page) == ["News", "Help", "Wiki", "Staff"]
-    assert _order(run) == ["Press", "Help", "Wiki", "Staff"]
+    assert order(run) == ["Press", "Help", "Wiki", "Staff"]
 
 
 def test_a_drag_that_somebody_else_has_overtaken_goes_back(page: Page, community: Community, run: Run) -> None:
@@ -114,7 +111,7 @@ def test_a_drag_that_somebody_else_has_overtaken_goes_back(page: Page, community
     _drag(page, "Staff", "News", 0.1)
     expect(page.locator("[data-message]")).to_contain_text("The terminal has changed Crew since this page was loaded")
     assert _tree(page) == ["News", "Help", "Wiki", "Staff"]
-    assert _order(run) == ["News", "Help", "Wiki", "Crew"]
+    assert order(run) == ["News", "Help", "Wiki", "Crew"]
 
 
 def test_a_forum_is_moved_by_the_keyboard(page: Page, community: Community, run: Run) -> None:
@@ -126,17 +123,17 @@ def test_a_forum_is_moved_by_the_keyboard(page: Page, community: Community, run:
     expect(page.get_by_role("status")).to_contain_text("under “News”, after “Interviews”")
     page.keyboard.press("ArrowUp")
     expect(page.get_by_role("status")).to_contain_text("before “Interviews”")
-    assert _order(run) == ["News", "Help", "Wiki", "Staff"]  # not before it is put down
+    assert order(run) == ["News", "Help", "Wiki", "Staff"]  # not before it is put down
     page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_contain_text("is under “News”, before “Interviews” now")
-    assert _order(run, community.news) == ["Releases", "Help", "Interviews"]
+    assert order(run, community.news) == ["Releases", "Help", "Interviews"]
     page.get_by_role("button", name="Move Staff:").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("ArrowUp")
     expect(page.get_by_role("status")).to_contain_text("before “Wiki”")
     page.keyboard.press("Escape")
     expect(page.get_by_role("status")).to_contain_text("The node is back where it was")
-    assert _order(run) == ["News", "Wiki", "Staff"]
+    assert order(run) == ["News", "Wiki", "Staff"]
 
 
 def test_the_arrows_go_through_the_tree(page: Page, community: Community) -> None:
@@ -163,11 +160,11 @@ def test_the_dialog_moves_and_deletes(page: Page, community: Community, run: Run
     dialog.get_by_label("Before or after which").select_option("Betas")
     dialog.get_by_role("button", name="Move", exact=True).click()
     expect(page.locator(".flash")).to_contain_text("Staff has moved.")
-    assert _order(run, community.releases) == ["Staff", "Betas"]
+    assert order(run, community.releases) == ["Staff", "Betas"]
     page.get_by_role("link", name="Delete Staff…").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete Staff").click()
     expect(page.locator(".flash")).to_contain_text("Staff was deleted.")
-    assert _order(run, community.releases) == ["Betas"]
+    assert order(run, community.releases) == ["Betas"]
 
 
 def test_a_dialog_begins_with_its_heading_so_that_a_second_enter_deletes_nothing(
@@ -277,12 +274,12 @@ def test_a_forum_is_made_changed_moved_and_deleted(
     page.get_by_role("radio", name="First").check()
     page.get_by_role("button", name="Move", exact=True).last.click()
     expect(page.get_by_role("status").first).to_contain_text("Nook has moved.")
-    assert _order(run, community.news) == ["Nook", "Releases", "Interviews"]
+    assert order(run, community.news) == ["Nook", "Releases", "Interviews"]
     page.goto(f"/admin/forums/{community.news}/delete")
     page.get_by_role("radio", name="Delete them too: 5 forums in all").check()
     page.get_by_role("button", name="Delete News").click()
     expect(page.get_by_role("status").first).to_contain_text("News and 4 below it were deleted.")
-    assert "News" not in _order(run)
+    assert "News" not in order(run)
     page.go_back()  # to the form that deleted it
     expect(page.get_by_role("status").first).to_contain_text("already been deleted")
     page.goto(f"/admin/groups/{community.patrons}/delete")

@@ -6,8 +6,9 @@ import pytest
 from playwright.sync_api import Dialog, Locator, Page, Route, expect
 
 from tests.admin.conftest import LetIn
-from tests.browser import wait_until_drawn
+from tests.browser import take_hold, wait_until_drawn
 from tests.fixture_types import Events, Run
+from tests.node_rows import order
 from tests.wait import wait_until
 
 pytestmark = [
@@ -20,17 +21,9 @@ _MOVE: Final = "**/forums/*/move"
 _DRAG: Final = "**/forums/many/drag"
 
 
-def _take(page: Page, name: str) -> None:
-    """Take hold of a node."""
-    handle = page.get_by_role("button", name=f"Move {name}:").bounding_box()
-    assert handle is not None
-    page.mouse.move(handle["x"] + handle["width"] / 2, handle["y"] + handle["height"] / 2)
-    page.mouse.down()
-
-
 def _drag(page: Page, name: str, before: str) -> None:
     """Drag a node before another one."""
-    _take(page, name)
+    take_hold(page, name)
     row = page.locator(".node-row", has=page.get_by_role("link", name=before, exact=True)).bounding_box()
     assert row is not None
     page.mouse.move(row["x"] + 120, row["y"] + 4, steps=4)
@@ -39,10 +32,6 @@ def _drag(page: Page, name: str, before: str) -> None:
 
 def _tree(page: Page) -> list[str]:
     return page.locator(".tree > .node > .node-row .node-name").all_inner_texts()
-
-
-def _order(run: Run) -> list[str]:
-    return [one["name"] for one in run("forums.list", parentId="root", sortBy="position")["results"]]
 
 
 def _message(page: Page) -> Locator:
@@ -59,12 +48,12 @@ def test_a_move_whose_answer_is_lost_is_not_said_to_be_undone(page: Page, run: R
     page.route(_MOVE, _lose_answer)
     _drag(page, "Staff", "Help")
     expect(_message(page)).to_contain_text("“Staff” is shown where it was, but may have moved. The service cannot be reached.")
-    assert _order(run) == ["News", "Staff", "Help", "Wiki"]
+    assert order(run) == ["News", "Staff", "Help", "Wiki"]
     page.unroute(_MOVE)
     expect(page.locator(".tree > .node > .node-row .node-name").nth(1)).to_have_text("Staff")  # the page has found out
     _message(page).get_by_role("button", name="Try again").click()
     expect(_message(page)).to_contain_text("“Staff” is under the top level, before “Help” now.")
-    assert _tree(page) == _order(run) == ["News", "Staff", "Help", "Wiki"]
+    assert _tree(page) == order(run) == ["News", "Staff", "Help", "Wiki"]
 
 
 def test_nor_is_a_group_whose_answer_is_lost(page: Page, run: Run, events: Events) -> None:
@@ -80,11 +69,11 @@ def test_nor_is_a_group_whose_answer_is_lost(page: Page, run: Run, events: Event
     page.unroute(_DRAG)
     _message(page).get_by_role("button", name="Try again").click()
     expect(_message(page)).to_contain_text("“Wiki” and one more are under the top level, before “News” now.")
-    assert _tree(page) == _order(run) == ["Wiki", "Staff", "News", "Help"]
+    assert _tree(page) == order(run) == ["Wiki", "Staff", "News", "Help"]
     assert len(events()) == known + 2
     _message(page).get_by_role("button", name="Undo").click()
     expect(_message(page)).to_contain_text("They are back where they were.")
-    assert _tree(page) == _order(run) == ["News", "Help", "Wiki", "Staff"]
+    assert _tree(page) == order(run) == ["News", "Help", "Wiki", "Staff"]
 
 
 def test_nor_is_one_whose_network_goes_before_the_answer(page: Page, run: Run) -> None:
@@ -97,7 +86,7 @@ def test_nor_is_one_whose_network_goes_before_the_answer(page: Page, run: Run) -
     page.route(_MOVE, lose_network)
     _drag(page, "Staff", "Help")
     expect(_message(page)).to_contain_text("“Staff” is shown where it was, but may have moved. There is no network connection.")
-    assert _order(run) == ["News", "Staff", "Help", "Wiki"]
+    assert order(run) == ["News", "Staff", "Help", "Wiki"]
 
 
 def test_who_leaves_while_moves_wait_is_asked(page: Page, run: Run) -> None:
@@ -119,7 +108,7 @@ def test_who_leaves_while_moves_wait_is_asked(page: Page, run: Run) -> None:
     expect(_message(page)).to_contain_text("“Staff” is under the top level, before")
     held[1].continue_()
     expect(_message(page)).to_contain_text("“Wiki” is under the top level, before “News” now.")
-    assert _order(run) == ["Staff", "Wiki", "News", "Help"]
+    assert order(run) == ["Staff", "Wiki", "News", "Help"]
     page.get_by_role("link", name="Overview", exact=True).click()
     page.get_by_role("heading", name="Overview").wait_for()
     assert asked == ["beforeunload"]
@@ -136,7 +125,7 @@ def test_the_page_scrolls_while_a_node_is_held_still_at_its_edge(page: Page, run
     page.goto("/admin/forums")
     wait_until_drawn(page)
     page.get_by_role("button", name=f"Move {name}:").scroll_into_view_if_needed()
-    _take(page, name)
+    take_hold(page, name)
     page.mouse.move(600, y, steps=4)
     wait_until(lambda: bool(page.evaluate(end)))
     expect(page.locator(".ghost")).to_be_visible()
@@ -158,4 +147,4 @@ def test_after_signing_in_again_elsewhere_it_says_to_reload(page: Page, run: Run
     expect(_message(page)).to_contain_text(
         "This page belongs to an earlier session. Nothing was changed. Reload the page and try again."
     )
-    assert _order(run) == _tree(page) == ["News", "Help", "Wiki", "Staff"]
+    assert order(run) == _tree(page) == ["News", "Help", "Wiki", "Staff"]

@@ -8,12 +8,8 @@ from tests.admin.conftest import Visitor, page_text, undo
 from tests.admin.html_forms import find_form
 from tests.community import MEMBERS, Community
 from tests.fixture_types import Events, Run, RunForEvent
+from tests.node_rows import order
 from trellis.admin.undo import of_key, pages
-
-
-def _order(run: Run, parent: object = "root") -> list[str]:
-    return [one["name"] for one in run("forums.list", parentId=parent, sortBy="position")["results"]]
-
 
 # --- deletes ------------------------------------------------------------------------------------------------------
 
@@ -28,7 +24,7 @@ def test_what_would_come_back_is_told_and_nothing_is_kept(
     assert "Releases Interviews Releases > Betas" in page
     assert "restore 4 forums" in page
     assert events() == before
-    assert _order(run) == ["Help", "Wiki", "Staff"]
+    assert order(run) == ["Help", "Wiki", "Staff"]
 
 
 def test_a_branch_comes_back_and_is_shown_in_the_tree(
@@ -72,7 +68,7 @@ def test_children_that_had_moved_away_come_back_but_those_that_went_on(
         "News was restored. 1 node that had been moved away was moved back under it. 1 has changed since and was left as it is."
         in said
     )
-    assert _order(run, community.news) == ["Releases"]
+    assert order(run, community.news) == ["Releases"]
 
 
 def test_a_group_stands_in_its_permissions_again(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
@@ -199,7 +195,7 @@ def test_a_move_goes_back_and_is_shown_in_the_tree(admin: Visitor, run: Run, com
     seq = do("forums.update", community.staff, parentId=community.news, position=0)
     assert "Path removed: News > Staff added: Staff" in page_text(admin.get(f"/events/{seq}/undo"))
     assert undo(admin, seq).headers["location"] == f"/admin/forums?#node-{community.staff}"
-    assert _order(run) == ["News", "Help", "Wiki", "Staff"]
+    assert order(run) == ["News", "Help", "Wiki", "Staff"]
 
 
 def test_an_undo_is_undone_like_any_change(admin: Visitor, run: Run, community: Community, do: RunForEvent, events: Events) -> None:

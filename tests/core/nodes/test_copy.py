@@ -1,34 +1,22 @@
 """Copying nodes: what is taken along, where the copy stands, subtrees, and taking it back."""
 
-from dataclasses import asdict
 from typing import Any
 
 import pytest
 
 from tests.community import COMMUNITY_URL, Community
 from tests.fixture_types import Clock, Events, Run
+from tests.node_rows import order, rows_of
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.errors import Refused
-from trellis.store import nodes
 
 OWN = {"id", "url", "name", "path", "position", "parentId", "createdAt", "updatedAt"}
 
 
 def content(record: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name not in OWN}
-
-
-def order(run: Run, parent: int | str = "root", kind: str = "forums") -> list[str]:
-    found = run(f"{kind}.list", parentId=parent, sortBy="position", perPage=1000)["results"]
-    assert [node["position"] for node in found] == list(range(len(found)))
-    return [node["name"] for node in found]
-
-
-def rows(gate: Gate, kind: str = "forums") -> dict[int, dict[str, Any]]:
-    with gate.store.reading() as tx:
-        return {node.id: asdict(node) for node in nodes.find_all(tx, kind)}
 
 
 def refused(run: Run, operation: str, target: int, message: str, **raw: Any) -> Refused:
@@ -76,7 +64,7 @@ def test_a_place_can_be_chosen(run: Run, community: Community) -> None:
 def test_the_password_is_taken_along_and_never_shown(gate: Gate, run: Run, community: Community, events: Events) -> None:
     run("forums.update", community.help, password="sesame")
     made = run("forums.copy", community.help)
-    kept = rows(gate)
+    kept = rows_of(gate)
     assert made["passwordProtected"] is True
     assert kept[made["id"]]["fields"]["password"] == kept[community.help]["fields"]["password"]
     assert "password" not in events()[-1]["after"]
@@ -90,7 +78,7 @@ def test_a_subtree_is_copied_in_its_order_with_parents_before_children(
     made = run("forums.copy", community.news, name="Bulletin", withChildren=True)
     assert order(run)[-1] == "Bulletin"
     assert order(run, made["id"]) == ["Interviews", "Releases"]
-    kept = rows(gate)
+    kept = rows_of(gate)
     copies = {node: row for node, row in kept.items() if node >= made["id"]}
     assert len(copies) == 4
     assert all(row["parent_id"] is None or row["parent_id"] < node for node, row in copies.items())
@@ -148,11 +136,11 @@ def test_many_siblings_are_copied_with_their_order(gate: Gate, run: Run) -> None
 def test_what_cannot_be_done_is_refused_and_leaves_nothing(
     gate: Gate, run: Run, community: Community, events: Events, raw: dict[str, Any], message: str
 ) -> None:
-    before = rows(gate), events()
+    before = rows_of(gate), events()
     with pytest.raises(Refused) as refusal:
         run("forums.copy", community.news, **raw)
     assert message in {refusal.value.message, *(fault.message for fault in refusal.value.faults)}
-    assert (rows(gate), events()) == before
+    assert (rows_of(gate), events()) == before
 
 
 def test_nothing_is_copied_under_a_redirect(run: Run, community: Community) -> None:
@@ -165,9 +153,9 @@ def test_an_unknown_original_has_a_code_of_its_own(run: Run, community: Communit
 
 
 def test_a_dry_run_tells_the_record_and_leaves_nothing(gate: Gate, run: Run, community: Community, events: Events) -> None:
-    before = rows(gate), events()
+    before = rows_of(gate), events()
     told = run("forums.copy", community.news, withChildren=True, dryRun=True)
-    assert (rows(gate), events()) == before
+    assert (rows_of(gate), events()) == before
     assert told == run("forums.copy", community.news, withChildren=True)
 
 
@@ -180,11 +168,11 @@ def copied(run: Run, *target: Any, **raw: Any) -> int:
 
 
 def test_to_undo_a_copy_deletes_what_it_made(gate: Gate, run: Run, community: Community, events: Events) -> None:
-    before = rows(gate)
+    before = rows_of(gate)
     event = copied(run, community.news, withChildren=True, position=0)
-    made = [node for node in rows(gate) if node not in before]
+    made = [node for node in rows_of(gate) if node not in before]
     answer = run("events.restore", event)
-    assert rows(gate) == before
+    assert rows_of(gate) == before
     assert answer["record"] is None
     assert answer["deleted"] == {"count": 4, "ids": made}
     told = events()[-1]
@@ -196,12 +184,12 @@ def test_to_undo_a_copy_deletes_what_it_made(gate: Gate, run: Run, community: Co
 
 def test_the_undo_can_be_undone_and_then_done_again(gate: Gate, run: Run, community: Community, events: Events) -> None:
     event = copied(run, community.news, withChildren=True, position=0)
-    made = rows(gate)
+    made = rows_of(gate)
     run("events.restore", event)
     run("events.restore", events()[-1]["seq"])
-    assert rows(gate) == made
+    assert rows_of(gate) == made
     run("events.restore", event)
-    assert len(rows(gate)) == len(made) - 4
+    assert len(rows_of(gate)) == len(made) - 4
 
 
 def test_what_was_done_to_a_copy_since_is_not_lost(run: Run, community: Community, events: Events) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.community import Community
 from tests.fixture_types import Events, Run
-from tests.node_rows import write_by_hand
+from tests.node_rows import order, write_by_hand
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
@@ -21,12 +21,6 @@ def gone(run: Run, kind: str, target: int) -> bool:
     except Refused as refused:
         return refused.message == "INVALID_ID"
     return False
-
-
-def order(run: Run, parent: int | str = "root") -> list[str]:
-    found = run("forums.list", parentId=parent, sortBy="position")["results"]
-    assert [node["position"] for node in found] == list(range(len(found)))
-    return [node["name"] for node in found]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Taking back a delete, an update, a move: what comes back, where it goes, what is refused and why."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 import pytest
@@ -9,27 +8,14 @@ import pytest
 from tests.community import ADMINISTRATORS, MEMBERS, Community
 from tests.fixture_types import Clock, Events, Run, RunForEvent
 from tests.memory_meter import MemoryMeter
+from tests.node_rows import order, rows_of
 from tests.statement_meter import StatementMeter
 from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
 from trellis.errors import Refused
 from trellis.languages import load_language
-from trellis.store import nodes, snapshots
-
-Rows = dict[int, dict[str, Any]]
-
-
-def rows(gate: Gate, kind: str = "forums") -> Rows:
-    """Every row of a kind as it is kept, digests of passwords included."""
-    with gate.store.reading() as tx:
-        return {node.id: asdict(node) for node in nodes.find_all(tx, kind)}
-
-
-def order(run: Run, parent: int | str = "root", kind: str = "forums") -> list[str]:
-    found = run(f"{kind}.list", parentId=parent, sortBy="position", perPage=1000)["results"]
-    assert [node["position"] for node in found] == list(range(len(found)))
-    return [node["name"] for node in found]
+from trellis.store import snapshots
 
 
 def refused(run: Run, event: int, message: str, **raw: Any) -> Refused:
@@ -46,12 +32,12 @@ def test_a_deleted_subtree_comes_back_as_it_was_row_for_row(
     gate: Gate, run: Run, community: Community, do: RunForEvent, clock: Clock
 ) -> None:
     run("forums.update", community.releases, password="sesame")
-    before = rows(gate)
+    before = rows_of(gate)
     assert before[community.releases]["fields"]["password"].startswith("$argon2")
     event = do("forums.delete", community.news, deleteChildrenOrMove=-1)
     clock.move(days=1)
     answer = run("events.restore", event)
-    assert rows(gate) == before
+    assert rows_of(gate) == before
     assert answer["record"] == run("forums.get", community.news)
     assert answer["restored"] == {"count": 4, "ids": [community.news, community.releases, community.interviews, community.betas]}
     assert (answer["event"], answer["operation"]) == (event, "forums.delete")
@@ -64,10 +50,10 @@ def test_a_deleted_subtree_comes_back_as_it_was_row_for_row(
     ("kind", "who"), [("calendars", "meetups"), ("categories", "tools"), ("blogs", "notebook"), ("groups", "patrons")]
 )
 def test_every_kind_comes_back(gate: Gate, run: Run, community: Community, do: RunForEvent, kind: str, who: str) -> None:
-    before = rows(gate, kind)
+    before = rows_of(gate, kind)
     event = do(f"{kind}.delete", getattr(community, who))
     assert run("events.restore", event)["restored"]["ids"] == [getattr(community, who)]
-    assert rows(gate, kind) == before
+    assert rows_of(gate, kind) == before
 
 
 def test_a_restore_is_an_event_that_names_the_one_it_takes_back(
@@ -100,9 +86,9 @@ def test_a_dry_run_says_what_would_come_back_and_keeps_nothing(
     gate: Gate, run: Run, community: Community, do: RunForEvent, events: Events
 ) -> None:
     event = do("forums.delete", community.news, deleteChildrenOrMove=-1)
-    before, known = rows(gate), len(events())
+    before, known = rows_of(gate), len(events())
     plan = run("events.restore", event, dryRun=True)
-    assert (rows(gate), len(events())) == (before, known)
+    assert (rows_of(gate), len(events())) == (before, known)
     answer = run("events.restore", event)
     assert plan == answer | {"dryRun": True}
 
@@ -232,11 +218,11 @@ def test_what_the_undo_of_another_delete_has_brought_back_is_not_restored_again(
 def test_children_come_back_that_still_stand_where_they_were_moved(
     gate: Gate, run: Run, community: Community, do: RunForEvent
 ) -> None:
-    before = rows(gate)
+    before = rows_of(gate)
     event = do("forums.delete", community.news, deleteChildrenOrMove=community.staff)
     answer = run("events.restore", event)
     assert answer["moved"] == {"count": 2, "ids": [community.releases, community.interviews]}
-    assert rows(gate) == before
+    assert rows_of(gate) == before
     assert order(run, community.staff) == []
 
 
@@ -363,7 +349,7 @@ def test_a_blog_loses_a_group_that_is_gone_too(run: Run, community: Community, d
 
 def test_a_group_comes_back_with_its_ticks(gate: Gate, run: Run, community: Community, do: RunForEvent, clock: Clock) -> None:
     kinds = ("groups", "forums", "categories", "blogs")
-    before = {kind: rows(gate, kind) for kind in kinds}
+    before = {kind: rows_of(gate, kind) for kind in kinds}
     event = do("groups.delete", community.patrons)
     clock.move(hours=1)
     answer = run("events.restore", event)
@@ -374,7 +360,7 @@ def test_a_group_comes_back_with_its_ticks(gate: Gate, run: Run, community: Comm
         ("blogs", community.notebook),
     }
     assert {(one["resource"], one["id"]) for one in answer["changed"]["nodes"]} == named
-    after = {kind: rows(gate, kind) for kind in kinds}
+    after = {kind: rows_of(gate, kind) for kind in kinds}
     for kind, id in named:
         assert after[kind][id]["updated_at"] == clock.text
         after[kind][id]["updated_at"] = before[kind][id]["updated_at"]
@@ -401,14 +387,14 @@ def test_a_tick_that_was_changed_meanwhile_is_left_as_it_is(run: Run, community:
 
 def test_an_update_is_reverted(gate: Gate, run: Run, community: Community, do: RunForEvent, clock: Clock, events: Events) -> None:
     run("forums.update", community.help, password="sesame")
-    before = rows(gate)
+    before = rows_of(gate)
     clock.move(hours=1)
     event = do(
         "forums.update", community.help, name="Questions", password="open", permissions={"view": [ADMINISTRATORS]}, position=0
     )
     clock.move(hours=1)
     answer = run("events.restore", event)
-    after = rows(gate)
+    after = rows_of(gate)
     assert after[community.help]["updated_at"] == clock.text
     after[community.help]["updated_at"] = before[community.help]["updated_at"]
     assert after == before

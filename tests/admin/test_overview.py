@@ -1,6 +1,7 @@
 """The overview says first whether anything is wrong."""
 
 import re
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from tests.admin.conftest import Visitor, page_text
 from tests.admin.webhooks.rows import update_webhook
 from tests.fixture_types import Clock, MakeKey, Run
 from trellis.core.gate import Gate
+from trellis.store import last_runs
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 
@@ -25,6 +27,18 @@ def test_it_is_calm_while_nothing_is_wrong(admin: Visitor) -> None:
     assert said.startswith("Nothing is failing")
     assert "You have no second factor" in said
     assert "trellis backup has not been run yet" in said
+
+
+def test_a_backup_is_missed_after_a_week_and_also_if_the_last_one_was_made_by_a_clock_that_was_ahead(
+    admin: Visitor, gate: Gate, clock: Clock
+) -> None:
+    def is_missed(days: int) -> bool:
+        """Return whether a backup is missed if the last one was made that many days ago."""
+        made = int((clock() - timedelta(days=days)).timestamp() * 1000)
+        gate.store.write(lambda tx: last_runs.record(tx, last_runs.BACKUP, made)).result()
+        return "The last backup was made" in _first(admin)
+
+    assert [is_missed(days) for days in (8, 6, -3)] == [True, False, True]
 
 
 def test_what_needs_somebody_stands_first_with_where_to_go(

@@ -12,12 +12,14 @@ from trellis.core.webhooks import serialize_webhook
 from trellis.store import keys, last_runs, requests
 from trellis.store.counters import read_counters
 from trellis.store.webhooks import endpoints
+from trellis.timestamps import MOST_AHEAD
 
 HOURS: Final = 24
 _SOON: Final = timedelta(days=30)
 _UNUSED: Final = timedelta(days=30)
 _BRIEF: Final = timedelta(hours=1)  # a key made less than this ago that ends in less than this, to try something, needs no reminder
 _FEW: Final = 5
+_OLDEST_BACKUP: Final = timedelta(days=7)
 
 
 def operations() -> tuple[Operation, ...]:
@@ -76,6 +78,11 @@ def _find_backup(context: Context) -> dict[str, Any]:
     """Return when `trellis backup` last copied the database; null if it never has."""
     last = last_runs.find(context.tx, last_runs.BACKUP)
     return {"at": None if last is None else format_timestamp(datetime.fromtimestamp(last / 1000, UTC))}
+
+
+def is_recent_backup(made: datetime, now: datetime) -> bool:
+    """Return whether a backup is recent enough not to need attention. One from the future was made while the clock was ahead."""
+    return -MOST_AHEAD <= now - made <= _OLDEST_BACKUP
 
 
 # Each member except `nodes`: the operation that shows it (an actor who may not run that gets null), and the function that finds it.

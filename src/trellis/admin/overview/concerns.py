@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 from trellis.admin.page import FACTORS, PageRequest
 from trellis.admin.rendering import format_age
 from trellis.core.fields import isolate
+from trellis.core.overview import is_recent_backup
 from trellis.core.requests import CLASSES
 from trellis.sentences import say, say_many
 
-_OLD_BACKUP: Final = timedelta(days=7)
 _SOON: Final = timedelta(days=7)  # a key that expires within this time needs attention; the list below looks further ahead
 _MANY_REFUSED: Final = 10  # and at least a quarter of all requests: some refusals are normal
 
@@ -86,7 +86,7 @@ def _of_keys(expiring: Mapping[str, Any] | None, now: datetime, request: PageReq
 
 
 def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRequest) -> Iterator[Concern]:
-    """Report an old backup or, on SQLite, a missing one.
+    """Report a backup that is not recent or, on SQLite, a missing one.
 
     PostgreSQL has backup tools of its own, which leave no trace here, so only on SQLite is a missing record a reason for concern.
     """
@@ -95,7 +95,7 @@ def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRe
     if backup["at"] is None:
         if request.runner.settings.database_url.startswith("sqlite"):
             yield Concern("note", say("trellis backup has not been run yet: see docs/backup-and-restore.md."), "", "")
-    elif datetime.fromisoformat(backup["at"]) < now - _OLD_BACKUP:
+    elif not is_recent_backup(datetime.fromisoformat(backup["at"]), now):
         yield Concern(
             "warn",
             say("The last backup was made {when}.", when=_tell_age(request, backup["at"])),

@@ -9,15 +9,14 @@ from trellis.cli.doctor.finding import Finding, doubtful, good, wrong
 from trellis.cli.terminal import Failure
 from trellis.core.admins import can_anybody_sign_in, has_administrators, lacks_local_owner
 from trellis.core.gate import Gate
+from trellis.core.overview import is_recent_backup
 from trellis.errors import Refused
 from trellis.settings import Settings, variable
 from trellis.store.condition import explain_error, find_file
 from trellis.store.figures import read_figures
 from trellis.store.inspection import Inspection, Server, inspect, need_room
-from trellis.timestamps import MOST_AHEAD
 
 _APART: Final = 2.0  # seconds by which two clocks may differ
-_OLDEST_BACKUP: Final = timedelta(days=7)
 _OLDEST_SERVER: Final = 140_000
 _LATE: Final = timedelta(minutes=15)
 
@@ -111,7 +110,7 @@ def _judge_backup(server: Server | None, last: int | None, now: datetime) -> Fin
         return doubtful("backups", "No backup was made by `trellis backup`.", action)
     made = datetime.fromtimestamp(last / 1000, UTC)
     told = f"The last one was made at {_write(made)}."
-    return good("backups", told) if -MOST_AHEAD <= now - made <= _OLDEST_BACKUP else doubtful("backups", told, action)
+    return good("backups", told) if is_recent_backup(made, now) else doubtful("backups", told, action)
 
 
 def _judge_administrators(gate: Gate) -> Finding:

@@ -23,6 +23,7 @@ from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
 from trellis.cli.terminal import Failure
 from trellis.settings import PREFIX, Settings
+from trellis.store.migrate import migrate
 
 __all__ = ["serve"]  # a fixture
 
@@ -87,6 +88,20 @@ def test_a_sqlite_database_is_made_first(
     assert caplog.messages[0] == "Created a new database: lantern.db"
     assert len(served) == 1
     assert cli("migrate").stdout.startswith("Nothing to do")
+
+
+def test_an_older_sqlite_database_is_brought_up_to_date_which_is_told_beforehand(
+    cli: Trellis, nowhere: Environment, served: list[tuple[Settings, int]], caplog: pytest.LogCaptureFixture
+) -> None:
+    migrate(Settings(database_url="sqlite:///lantern.db"), to="0040")
+    nowhere(database_url="sqlite:///lantern.db")
+
+    with caplog.at_level("INFO", "trellis"):
+        result = cli("serve", "--port", "0")
+
+    assert (result.exit_code, len(served)) == (0, 1)
+    assert caplog.messages[0].startswith("Bringing the database lantern.db up to date.")
+    assert caplog.messages[1] == "Brought the database lantern.db up to date."
 
 
 def test_demo_loads_the_sample_once_and_prints_a_fresh_key_each_time(

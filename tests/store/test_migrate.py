@@ -300,6 +300,27 @@ def test_nobody_but_its_owner_may_read_a_new_database(engine: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
+def test_one_that_waits_for_another_tells_so(empty_database: Settings) -> None:
+    migrate(empty_database, to="0040")
+    told: list[str] = []
+    ran: list[int] = []
+
+    def migrate_too() -> None:
+        ran.append(migrate(empty_database, on_wait=told.append))
+
+    second = threading.Thread(target=migrate_too)
+
+    def stepped(_step: str) -> None:
+        second.start()
+        wait_until(lambda: bool(told))
+
+    assert migrate(empty_database, stepped) == 1
+    second.join(60)
+    assert told == ["Another migration of this database has begun. This one waits until it has ended."]
+    assert ran == [0]
+
+
+@pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 def test_a_write_that_is_under_way_is_finished_first(empty_database: Settings) -> None:
     """It may need a table that a step holds, which in turn waits for one that the write has used."""
     migrate(empty_database, to="0021")

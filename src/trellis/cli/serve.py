@@ -161,6 +161,8 @@ def _bring_up_to_date(settings: Settings) -> None:
     from trellis.store.migrate import migrate  # noqa: PLC0415  # start-up time: Alembic is rarely needed
 
     made = at is not Condition.OLDER
+    if not made:
+        log.info("Bringing the database %s up to date. With a long request log this may take minutes.", describe_database(settings))
     migrate(settings)
     log.info("Created a new database: %s" if made else "Brought the database %s up to date.", describe_database(settings))
 

@@ -39,9 +39,10 @@ def migrate(
 ) -> int:
     """Run the missing steps of a database in one transaction, up to the step `to` (by default the newest); return their number.
 
-    `on_step` is called with the name of each step. On PostgreSQL, a long transaction of somebody else may use a table that a step
-    needs. Then everything is rolled back and tried again; the first time, `on_wait` is called with a sentence about it. Raises
-    DatabaseInUse if it does not end in time, and sqlalchemy.exc.OperationalError if the database cannot be reached.
+    `on_step` is called with the name of each step. On PostgreSQL, another migration ends first, and a long transaction of somebody
+    else may use a table that a step needs. Then everything is rolled back and tried again. In both cases `on_wait` is called with a
+    sentence about it, once. Raises DatabaseInUse if that transaction does not end in time, and sqlalchemy.exc.OperationalError if
+    the database cannot be reached.
     """
     if (file := find_file(settings)) is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +52,7 @@ def migrate(
     with open_engine(settings, create=True) as engine, engine.connect() as connection:
         while True:
             try:
-                return _run_steps(connection, on_step, to)
+                return _run_steps(connection, on_step, to, on_wait)
             except sa.exc.DBAPIError as error:
                 if getattr(error.orig, "sqlstate", None) not in _NOT_HAD:
                     raise
@@ -70,7 +71,7 @@ def migrate(
             time.sleep(_PAUSE)
 
 
-def _run_steps(connection: sa.Connection, on_step: Callable[[str], None], to: str) -> int:
+def _run_steps(connection: sa.Connection, on_step: Callable[[str], None], to: str, on_wait: Callable[[str], None]) -> int:
     ran: list[str] = []
 
     def stepped(*, step: Any, **_: Any) -> None:
@@ -81,7 +82,9 @@ def _run_steps(connection: sa.Connection, on_step: Callable[[str], None], to: st
     connection.exec_driver_sql("BEGIN IMMEDIATE" if is_sqlite else "BEGIN")
     try:
         if not is_sqlite:
-            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))  # another migration, which ends
+            if not connection.scalar(sa.select(sa.func.pg_try_advisory_xact_lock(_LOCK))):
+                on_wait("Another migration of this database has begun. This one waits until it has ended.")
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_LOCK)))
             _limit_waiting(connection, _PATIENCE)
             # Keeps out writes: one that has used some tables already would wait for a step that waits for it.
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(WRITE_LOCK)))

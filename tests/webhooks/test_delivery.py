@@ -261,7 +261,7 @@ def test_of_very_large_messages_only_a_few_are_in_memory(
         webhook = endpoints.find(tx, hook["id"])
         assert webhook is not None
         due = list_due_messages(tx, webhook, gate.now())
-    assert 4 < len(due) < 12
+    assert len(due) == 2, "100 and 200 KB, as a slow endpoint keeps them in memory until it has responded"
     work_off()
     told = [one.verified(hook["secret"])["data"]["after"]["name"] for one in receiver.received]
     assert told == ["News", *(f"News {number}" for number in range(30))]

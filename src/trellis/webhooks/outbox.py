@@ -17,7 +17,7 @@ from trellis.store.webhooks import Delivery, Webhook, endpoints, outbox
 from trellis.webhooks.retries import MOST_TRIALS, clock_limit
 
 BATCH: Final = 32  # messages in memory for an endpoint; fewer if they are very large
-_MOST_BYTES: Final = 2**20  # size of the records in their events beyond which no more messages are read
+_MOST_BYTES: Final = 2**18  # about what their events take in memory, beyond which no more messages are kept there
 _EVENTS_AT_ONCE: Final = 4
 FILL: Final = 500  # events processed, and rows written, in one transaction
 
@@ -96,10 +96,12 @@ def list_due_messages(tx: Transaction, webhook: Webhook, now: str) -> list[DueMe
         some = due[first : first + _EVENTS_AT_ONCE]
         seqs = [delivery.seq for delivery in some if delivery.seq is not None]
         events = {event.seq: event for event in event_log.find_many(tx, seqs)}
-        messages += (DueMessage(delivery, events.get(delivery.seq or 0)) for delivery in some)
-        size += sum(map(event_log.weigh_event, events.values()))
-        if size > _MOST_BYTES:
-            break  # the rest stays due
+        for delivery in some:
+            event = events.get(delivery.seq or 0)
+            messages.append(DueMessage(delivery, event))
+            size += 0 if event is None else event_log.weigh_event(event)
+            if size > _MOST_BYTES:
+                return messages  # the rest stays due
     return messages
 
 

@@ -95,13 +95,12 @@ def _of_backups(backup: Mapping[str, Any] | None, now: datetime, request: PageRe
     if backup["at"] is None:
         if request.runner.settings.database_url.startswith("sqlite"):
             yield Concern("note", say("trellis backup has not been run yet: see docs/backup-and-restore.md."), "", "")
-    elif not is_recent_backup(datetime.fromisoformat(backup["at"]), now):
-        yield Concern(
-            "warn",
-            say("The last backup was made {when}.", when=_tell_age(request, backup["at"])),
-            "",
-            "",
-        )
+    elif not is_recent_backup(made := datetime.fromisoformat(backup["at"]), now):
+        if made < now:
+            text = say("The last backup was made {when}.", when=_tell_age(request, backup["at"]))
+        else:
+            text = say("The last backup seems to be from the future: the clock was ahead when it was made. Make another one.")
+        yield Concern("warn", text, "", "")
 
 
 def _of_factor(request: PageRequest) -> Iterator[Concern]:

@@ -117,8 +117,8 @@ def _unreachable() -> Statement:
 def _deepest() -> Statement:
     levels = bindparam("levels", type_=sa.Integer)
     # Few, compared with all nodes. Found once: for each node, PostgreSQL would look through all versions of rows in an index.
-    parents = sa.select(_c.parent_id).where(_KIND, _c.parent_id.is_not(None)).cte("parents").prefix_with("MATERIALIZED")
-    inner = sa.select(parents.c.parent_id)
+    of_any = sa.select(_c.parent_id).where(_KIND, _c.parent_id.is_not(None)).distinct()
+    inner = sa.select(of_any.cte("parents").prefix_with("MATERIALIZED").c.parent_id)
     top = sa.select(_c.id, sa.literal(1).label("level")).where(_KIND, _c.parent_id.is_(None), _c.id.in_(inner))
     down, child = top.cte("down", recursive=True), nodes.alias()
     is_child = sa.and_(child.c.kind == bindparam("kind"), child.c.parent_id == down.c.id)

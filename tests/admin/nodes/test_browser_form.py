@@ -1,7 +1,7 @@
 """A node's form in a real Chromium: what counts with the kind of forum, and the preview of HTML, also without scripts; and axe."""
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.admin.conftest import LetIn
 from tests.browser import faults, list_complaints, opened, wait_until_drawn
@@ -118,6 +118,27 @@ def test_after_the_back_button_a_form_that_created_something_leads_to_that(page:
         page.get_by_role("button", name="Create the forum").last.click()
         page.get_by_text("Garden was created.").wait_for()
         assert run("forums.list")["totalResults"] == (2 if before == "the menu" else 1)
+
+
+def test_after_the_back_button_it_does_so_too_if_the_scripts_are_late(page: Page, run: Run) -> None:
+    """In another language they wait for their texts, and a browser may have shown the page by then."""
+    page.set_extra_http_headers({"accept-language": "de"})
+    page.goto("/admin/forums/new")
+    page.get_by_label("Name", exact=True).fill("Garden")
+    token = page.locator("form[data-creates] [name=_submission]")
+    sent = token.input_value()
+    page.get_by_role("button", name="anlegen").last.click()
+    page.get_by_text("Garden wurde angelegt.").wait_for()
+    held: list[Route] = []
+    page.route("**/texts-de.json", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
+    page.go_back()
+    expect(page.get_by_label("Name", exact=True)).to_have_value("Garden")
+    (texts,) = held
+    texts.continue_()
+    expect(token).to_have_value(sent)
+    page.get_by_role("button", name="anlegen").last.click()
+    page.get_by_text("Garden wurde angelegt.").wait_for()
+    assert run("forums.list")["totalResults"] == 1
 
 
 def test_where_the_browser_restores_nothing_after_the_back_button_the_form_is_a_new_one(page: Page, run: Run) -> None:

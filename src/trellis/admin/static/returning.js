@@ -29,7 +29,8 @@ function restoreToken() {
 }
 
 export function returning() {
-  addEventListener("pageshow", restoreToken, { once: true }); // the browser has restored by then what was typed
+  restoreToken();
+  addEventListener("pageshow", restoreToken, { once: true }); // the browser may have restored more by then
   document.addEventListener("submit", ({ defaultPrevented, target }) => {
     if (defaultPrevented) return;
     const wasFilledIn = isFilledIn(target);

@@ -159,7 +159,7 @@ def _findings(
     group_kind = context.environment.group_kind
     groups = nodes.find_all_ids(context.tx, group_kind.name) if group_kind in kinds else None
     for kind in itertools.dropwhile(lambda kind: after is not None and kind.name != after[0], kinds):
-        free = itertools.count(siblings.find_free_offset(context.tx, kind.name))  # at the top level, for nodes that move there
+        free = _list_free_offsets(context, kind)
         yield from _check_rows(context, kind, groups, steps, None if after is None or kind.name != after[0] else after[1], free)
         yield from _check_tree(context, kind, free)
         yield from _check_order(context, kind)
@@ -231,6 +231,11 @@ def _save_repaired(context: Context, kind: NodeKind, examination: Examination) -
     nodes.update(context.tx, kind.name, repaired)
     if not examination.is_readable:  # only now: a snapshot with what cannot be read would fail its readers
         save()
+
+
+def _list_free_offsets(context: Context, kind: NodeKind) -> Iterator[int]:
+    """Yield offsets at the top level for nodes that move there; nothing is looked for until the first does."""
+    yield from itertools.count(siblings.find_free_offset(context.tx, kind.name))
 
 
 def _misplacement(context: Context, kind: NodeKind, free: Iterator[int], node: int, problem: str, detail: str) -> ProblemGroup:

@@ -90,14 +90,15 @@ def _parse_form(body: bytes) -> Submitted:
         form = Submitted(parse_qsl(body.decode("ascii"), keep_blank_values=True, max_num_fields=_MAX_VALUES), len(body))
     except ValueError as error:
         raise Refused("MALFORMED_REQUEST", say("The form could not be read. Go back and send it again.")) from error
-    return _check_names(form)
+    return _check_whole(form)
 
 
 def _parse_parts(content_type: bytes, body: bytes) -> Submitted:
-    return _check_names(Submitted(parse_multipart(content_type, body, _MAX_VALUES), len(body)))
+    return _check_whole(Submitted(parse_multipart(content_type, body, _MAX_VALUES), len(body)))
 
 
-def _check_names(form: Submitted) -> Submitted:
+def _check_whole(form: Submitted) -> Submitted:
+    """Return a form if all of it has come and can be read. Raises Refused."""
     if len(form) > _MAX_FIELDS:
         raise Refused(
             "MALFORMED_REQUEST",

@@ -40,9 +40,9 @@ def migrate(
     """Run the missing steps of a database in one transaction, up to the step `to` (by default the newest); return their number.
 
     `on_step` is called with the name of each step. On PostgreSQL, another migration ends first, and a long transaction of somebody
-    else may use a table that a step needs. Then everything is rolled back and tried again. In both cases `on_wait` is called with a
-    sentence about it, once. Raises DatabaseInUse if that transaction does not end in time, and sqlalchemy.exc.OperationalError if
-    the database cannot be reached.
+    else may use a table that a step needs: then everything is rolled back and tried again. `on_wait` is called with a sentence on
+    what is waited for. Raises DatabaseInUse if that transaction does not end in time, and sqlalchemy.exc.OperationalError if the
+    database cannot be reached.
     """
     if (file := find_file(settings)) is not None:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -65,8 +65,9 @@ class Store:
         self._is_closed = False
         self._cache = QueryCache()
         self._listeners = Listeners()
+        self._connect_directly = partial(connect_directly, self.engine, settings)
         self._listener = InvalidationListener(
-            partial(connect_directly, self.engine, settings, "trellis listener"), self._listeners, self._cache.clear
+            partial(self._connect_directly, "trellis listener"), self._listeners, self._cache.clear
         )
         self.writer = Writer(
             self._open_for_writing,
@@ -230,9 +231,7 @@ class Store:
         return self.writer.submit(work, quiet=quiet)
 
     def _wait_for_other_processes(self, number: int, until: float) -> None:
-        with connect_directly(
-            self.engine, self.settings, "trellis acknowledgement"
-        ) as connection:  # reads may have all those of the pool
+        with self._connect_directly("trellis acknowledgement") as connection:  # reads may have all those of the pool
             self._listeners.wait_for_others(connection, number, until)
 
     def close(self) -> None:

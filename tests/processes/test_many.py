@@ -17,7 +17,7 @@ from tests.service_process import Service
 from tests.wait import wait_until
 from trellis.settings import Settings
 
-ROUNDS: Final = 30
+ROUNDS: Final = 10
 FORUMS: Final = "/forums/forums"
 LISTENERS: Final = "FROM pg_stat_activity WHERE application_name = 'trellis listener' AND datname = current_database()"
 postgresql_only = pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
@@ -67,15 +67,6 @@ def test_a_write_is_seen_at_once_where_it_was_made_and_then_elsewhere(
         wait_until(there_too, at_once=engine == "sqlite")  # on PostgreSQL a notification has to come first
 
 
-def test_a_revoked_key_is_refused_by_all(services: tuple[Service, Service], key: MakeKey, run: Run) -> None:
-    for number in range(1, ROUNDS // 3):
-        text = key("forums.list")
-        assert [status(service, text) for service in (*services, *services)] == [200] * 4
-        run("keys.revoke", number)
-        for service in services:
-            wait_for_refusal(service, text)
-
-
 @contextmanager
 def losing_connections(settings: Settings) -> Iterator[None]:
     """Break the connections that notifications come over, again and again."""
@@ -99,8 +90,8 @@ def losing_connections(settings: Settings) -> Iterator[None]:
 def test_a_revoked_key_is_refused_while_nobody_can_listen(
     services: tuple[Service, Service], settings: Settings, key: MakeKey, run: Run
 ) -> None:
-    texts = [key("forums.list") for _ in range(6)]
-    assert [status(service, text) for service in services for text in texts] == [200] * 12
+    texts = [key("forums.list") for _ in range(3)]
+    assert [status(service, text) for service in services for text in texts] == [200] * 6
     with losing_connections(settings):
         for number, text in enumerate(texts, 1):
             time.sleep(0.3)  # revoke while a connection is being made anew
@@ -136,7 +127,7 @@ def test_workers_of_one_service_know_of_each_others_writes(
     def told() -> set[str]:
         return {name(service, text, community.news) for _ in range(6)}
 
-    for number in range(ROUNDS // 3):
+    for number in range(ROUNDS // 2):
         wanted = f"News {number}"
         assert service.call("POST", f"{FORUMS}/{community.news}", text, json={"name": wanted}).status_code == 200
         wait_until(lambda wanted=wanted: told() == {wanted})  # type: ignore[misc]  # of each turn its own

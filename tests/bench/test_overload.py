@@ -12,7 +12,7 @@ __all__ = ["serve"]
 def test_every_write_is_answered_well_or_refused_and_the_service_recovers(serve: MakeService, key: MakeKey) -> None:
     service = serve(write_queue=10, rate_limit=0, connections=2 * MOST + 200)
     load = Load("127.0.0.1", service.port, key("*"))
-    tally, _ = asyncio.run(load.open_loop(rate=3000, seconds=1.5))
+    tally, _ = asyncio.run(load.open_loop(rate=3000, seconds=0.5))
     assert tally.statuses.keys() == {201, 503}
     assert tally.lost == 0
     assert sum(tally.statuses.values()) == tally.sent

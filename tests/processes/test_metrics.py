@@ -14,7 +14,7 @@ from tests.service_process import Service
 from tests.wait import wait_until
 
 TOKEN = "a-long-text-that-nobody-guesses"  # of the tests
-WRITES, READS = 40, 200
+WRITES, READS = 20, 60
 WORKER = re.compile(r"Worker (\d+) serves")
 
 
@@ -57,7 +57,7 @@ def test_counters_of_two_workers_add_up_to_what_was_sent_and_never_go_back(serve
         return {name: found.get(name) for name in expected} == expected
 
     with ThreadPoolExecutor(8) as callers:  # by both: each tells the other once a second what it has counted
-        wait_until(lambda: all(callers.map(is_told, range(24))))
+        wait_until(lambda: all(callers.map(is_told, range(12))))
 
     os.kill(int(WORKER.findall(service.output)[0]), signal.SIGKILL)
     wait_until(lambda: len(WORKER.findall(service.output)) == 3)

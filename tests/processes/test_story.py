@@ -174,8 +174,8 @@ class Callers:
             return status
 
         with ThreadPoolExecutor(8) as callers:
-            statuses = list(callers.map(ask, [self.write] * 10 + [self.read] * 50))
-        assert (statuses.count(201), statuses.count(200)) == (10, 50)
+            statuses = list(callers.map(ask, [self.write] * 5 + [self.read] * 20))
+        assert (statuses.count(201), statuses.count(200)) == (5, 20)
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.webhook_receiver import Receiver
 from tests.webhooks import delivering_process
 from trellis.settings import Settings
 
-KILLS: Final = int(os.environ.get("TRELLIS_TEST_KILLS", "6"))
+KILLS: Final = int(os.environ.get("TRELLIS_TEST_KILLS", "3"))
 RATE: Final = 20  # changes a second
 
 

@@ -39,20 +39,7 @@ def settle(trellis: Trellis, *options: str, kept: str = "") -> None:
     assert (planned.exit_code, planned.stdout) == (0, f"{kept}Nothing to do: the community matches the document.\n")
 
 
-@pytest.mark.parametrize(
-    "quirks",
-    [
-        {},
-        {"singular": True, "all_at_once": True, "rewrites": False, "release": None},
-        {"caches": True, "most_per_page": 2, "interruptions": [Interruption(429, {"retry-after": "3"}), Interruption(429)]},
-    ],
-    ids=["today's", "an older release", "a busy one"],
-)
-def test_it_is_planned_applied_and_repeated_without_doubling(
-    bring: Import, trellis: Trellis, run: Run, read: Read, old: OldCommunity, quirks: dict[str, Any]
-) -> None:
-    for name, value in quirks.items():
-        setattr(old, name, value)
+def test_it_is_planned_applied_and_repeated_without_doubling(bring: Import, trellis: Trellis, run: Run, read: Read) -> None:
     brought = bring()
     assert brought.exit_code == 0, brought.output
     assert "Wrote invision.yaml: 5 groups, 7 forums, 2 blogs, 2 calendars, 2 download categories; 2 left out.\n" in brought.stdout
@@ -331,28 +318,29 @@ def test_entities_in_names_are_the_characters_that_the_old_community_showed(
 
 
 @translation
-@pytest.mark.parametrize("sent", [None, [], "none", {}, {"perm_view": [3, "x"], "perm_2": {"a": 1}, "perm_3": 3.5}])
-def test_permissions_that_are_not_understood_allow_nobody(
-    bring: Import, trellis: Trellis, read: Read, old: OldCommunity, sent: Any
-) -> None:
-    old.lists["forums/forums"] = [forum(1, "News") | {"permissions": sent}]
+def test_permissions_that_are_not_understood_allow_nobody(bring: Import, trellis: Trellis, read: Read, old: OldCommunity) -> None:
+    told: tuple[Any, ...] = (None, [], "none", {}, {"perm_view": [3, "x"], "perm_2": {"a": 1}, "perm_3": 3.5})
+    old.lists["forums/forums"] = [forum(number, f"News {number}") | {"permissions": sent} for number, sent in enumerate(told, 1)]
     bring()
-    who = read()["forums"][0]["permissions"]
-    assert who.pop("view") in ([], ["members"])
-    assert set(map(str, who.values())) == {"[]"}
+    forums = read()["forums"]
+    assert len(forums) == len(told)
+    for who in (one["permissions"] for one in forums):
+        assert who.pop("view") in ([], ["members"])
+        assert set(map(str, who.values())) == {"[]"}
     settle(trellis)
 
 
-@pytest.mark.parametrize("sent", [None, [], {"perm_id": 7}])
-def test_permissions_that_are_not_told_stay_as_they_are_here(
-    bring: Import, trellis: Trellis, run: Run, old: OldCommunity, sent: Any
-) -> None:
-    old.lists["downloads/categories"][1]["permissions"] = sent
+def test_permissions_that_are_not_told_stay_as_they_are_here(bring: Import, trellis: Trellis, run: Run, old: OldCommunity) -> None:
+    told: tuple[Any, ...] = (None, [], {"perm_id": 7})
+    old.lists["downloads/categories"] += [
+        category(number, f"Plans {number}") | {"permissions": sent} for number, sent in enumerate(told, 101)
+    ]
     bring()
     settle(trellis)
-    garden = run("categories.list", externalIds="invision:category:4")["results"][0]
-    assert garden["permissions"]["view"] == []
-    run("categories.update", garden["id"], permissions={"view": [3]})
+    for number in range(101, 101 + len(told)):
+        plans = run("categories.list", externalIds=f"invision:category:{number}")["results"][0]
+        assert plans["permissions"]["view"] == []
+        run("categories.update", plans["id"], permissions={"view": [3]})
     bring()
     assert trellis("plan", "invision.yaml").exit_code == 0
 

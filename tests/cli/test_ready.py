@@ -93,25 +93,11 @@ def test_whoever_is_behind_a_trusted_proxy_is_judged_by_their_own_address(
     assert served == {"203.0.113.9": 3 + 4, "203.0.113.10": 3, "203.0.113.11": 3, "203.0.113.12": 3}
 
 
-def test_what_one_process_changes_is_not_answered_from_the_memory_of_another(
-    serve: MakeService, key: MakeKey, calendars: list[int]
-) -> None:
-    """Each response is read before the next request is sent, so each has to show what was acknowledged before."""
-    one, other = serve(), serve()
-    text, path = key("calendars.*"), f"{CALENDARS}/{calendars[0]}"
-    for number in range(50):
-        writer, reader = (one, other) if number % 2 else (other, one)
-        assert writer.call("POST", path, text, json={"name": f"Name {number}"}).status_code == 200
-        assert writer.call("GET", path, text).json()["name"] == f"Name {number}"
-        if writer.settings.database_url.startswith("sqlite"):
-            assert reader.call("GET", path, text).json()["name"] == f"Name {number}"
-
-
 @pytest.fixture
 def many_forums(run: Run) -> None:
     """Fifty forums, whose list is a little less than what is sent in one piece; twice as many are more than that."""
-    for number in range(100):
-        run("forums.create", name=f"{number}", description="x" * 900)
+    forums = [{"name": f"{number}", "description": "x" * 900} for number in range(100)]
+    run("core.batch", operations=[{"operation": "forums.create", "body": body} for body in forums])
 
 
 @pytest.mark.usefixtures("many_forums")

@@ -54,16 +54,16 @@ def purge(api: ApiClient) -> None:
 
 def test_proposals_that_have_expired_are_closed(api: ApiClient, run: Run, clock: Clock, database: DatabaseState) -> None:
     keeping = api.application.housekeeping
-    for number in range(50):
+    for number in range(5):
         run("proposals.create", operation="forums.create", input={"name": f"Forum {number}"})
     clock.move(days=7)
     with database.new_events() as events:
         api.do(keeping.run_calls("Proposals could not be closed.", find_overdue))
         api.do(keeping.run_calls("Proposals could not be closed.", find_overdue))
-    assert [event["type"] for event in events()] == ["proposal.expired"] * 50
+    assert [event["type"] for event in events()] == ["proposal.expired"] * 5
     clock.move(days=89)
     purge(api)
-    assert len(database.rows()["proposals"]) == 50
+    assert len(database.rows()["proposals"]) == 5
     clock.move(days=2)
     purge(api)
     assert database.rows()["proposals"] == []

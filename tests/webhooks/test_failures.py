@@ -356,15 +356,15 @@ def test_after_a_long_outage_everything_comes_in_order_and_the_outbox_has_stayed
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     run("webhooks.update", 1, url=f"http://127.0.0.1:{port}/")
-    for number in range(100):
+    for number in range(40):
         run("forums.create", name=f"Forum {number}")
-    for _ in range(60):
+    for _ in range(25):
         work_off()
-        clock.move(minutes=5)
+        clock.move(minutes=12)
     assert len(deliveries(run)) <= 12
     run("webhooks.update", 1, url=receiver.url)
     work_off()
-    assert [one.name for one in receiver.received] == [f"Forum {number}" for number in range(100)]
+    assert [one.name for one in receiver.received] == [f"Forum {number}" for number in range(40)]
 
 
 def test_a_message_on_which_the_endpoint_hangs_holds_up_the_others_for_minutes_at_most(
@@ -382,10 +382,10 @@ def test_a_message_on_which_the_endpoint_hangs_holds_up_the_others_for_minutes_a
         clock.move(seconds=15)
         minutes += 0.25
     assert minutes <= 5
-    for _ in range(50):
+    for _ in range(25):
         run("forums.create", name="More")
         work_off()
         clock.move(seconds=61)
     poison = [one for one in receiver.received if one.name == "Poison"]
     assert len(poison) <= 10 + 8
-    assert len([one for one in receiver.received if one.name == "More"]) >= 45
+    assert len([one for one in receiver.received if one.name == "More"]) >= 20

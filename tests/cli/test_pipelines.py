@@ -57,23 +57,18 @@ def count_calendars(service: Service, key: str) -> Any:
     return service.call("GET", CALENDARS, key).json()["totalResults"]
 
 
-@pytest.mark.parametrize(
-    "nonsense",
-    [
+def test_what_is_no_http_ends_the_connection_after_the_answer_to_the_request_before(service: Service, key: MakeKey) -> None:
+    """Otherwise its caller would take the 400 for the answer to a write that was done."""
+    text = key("calendars.*")
+    for nonsense in (
         b"\x16\x03 nonsense",
         b"GET http://localhost HTTP/1.1\r\nHost: localhost",
         b"CONNECT localhost:80 HTTP/1.1\r\nHost: localhost:80",
-    ],
-)
-def test_what_is_no_http_ends_the_connection_after_the_answer_to_the_request_before(
-    service: Service, key: MakeKey, nonsense: bytes
-) -> None:
-    """Otherwise its caller would take the 400 for the answer to a write that was done."""
-    text = key("calendars.*")
-    answer = service.raw(build_head(text, LENGTH) + PIPED + nonsense + b"\r\n\r\n")
-    assert find_statuses(answer) == [b"201"]
-    assert b"connection: close\r\n" in answer
-    assert count_calendars(service, text) == 1
+    ):
+        answer = service.raw(build_head(text, LENGTH) + PIPED + nonsense + b"\r\n\r\n")
+        assert find_statuses(answer) == [b"201"], nonsense
+        assert b"connection: close\r\n" in answer
+    assert count_calendars(service, text) == 3
 
 
 def test_a_body_that_is_no_http_is_refused(service: Service, key: MakeKey) -> None:
@@ -144,22 +139,17 @@ def test_very_many_requests_that_ask_for_another_protocol_are_answered(service: 
     assert "Traceback" not in service.output
 
 
-@pytest.mark.parametrize("is_split", [False, True])
-@pytest.mark.parametrize("has_length", [False, True])
-def test_a_request_that_asks_for_another_protocol_is_read_with_its_body(
-    service: Service, key: MakeKey, is_split: bool, has_length: bool
-) -> None:
+def test_a_request_that_asks_for_another_protocol_is_read_with_its_body(service: Service, key: MakeKey) -> None:
     """The client of Java's library asks for HTTP/2 with the first request on each connection."""
     text = key("calendars.*")
-    body = [PIPED[:5], PIPED[5:]] if has_length else [b"%x\r\n" % len(PIPED), PIPED, b"\r\n0\r\n\r\n"]
-    framing = LENGTH if has_length else CHUNKED
-    parts = [
-        *(build_head(text, *UPGRADE, framing), *body),
-        *(build_head(text, *UPGRADE, "Connection: close", framing), *body),
-    ]
-    answer = send_parts(service, parts if is_split else [b"".join(parts)])
-    assert find_statuses(answer) == [b"201", b"201"]
-    assert count_calendars(service, text) == 2
+    for framing, *body in ((LENGTH, PIPED[:5], PIPED[5:]), (CHUNKED, b"%x\r\n" % len(PIPED), PIPED, b"\r\n0\r\n\r\n")):
+        parts = [
+            *(build_head(text, *UPGRADE, framing), *body),
+            *(build_head(text, *UPGRADE, "Connection: close", framing), *body),
+        ]
+        for sent in (parts, [b"".join(parts)]):
+            assert find_statuses(send_parts(service, sent)) == [b"201", b"201"]
+    assert count_calendars(service, text) == 8
     assert "upgrade" not in service.output.lower()
 
 

@@ -46,18 +46,21 @@ def test_a_password_is_reset_by_login(trellis: Trellis) -> None:
     assert "no administrator with the login 'nobody'" in nobody.stderr
 
 
-def test_of_more_than_a_thousand_administrators_the_last_is_found(trellis: Trellis, gate: Gate) -> None:
+def test_of_more_administrators_than_a_page_has_the_last_is_found(
+    trellis: Trellis, gate: Gate, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trellis.cli.community.MOST_PER_PAGE", 10)
     trellis("admins", "create", "mira")
 
-    def write_many(tx: Transaction) -> None:
+    def write_more(tx: Transaction) -> None:
         mira = administrators.find(tx, 1)
         assert mira is not None
-        for number in range(2, 1002):
+        for number in range(2, 12):
             administrators.insert(tx, replace(mira, id=number, name=f"Mira {number}", login=f"mira{number}"))
 
-    gate.store.write(write_many).result(60)
-    assert len(json.loads(trellis("admins", "list", "--json").stdout)) == 1001
-    assert trellis("admins", "disable", "mira1001").stdout == "Mira 1001 can no longer sign in.\n"
+    gate.store.write(write_more).result(60)
+    assert len(json.loads(trellis("admins", "list", "--json").stdout)) == 11
+    assert trellis("admins", "disable", "mira11").stdout == "Mira 11 can no longer sign in.\n"
 
 
 def test_a_second_factor_is_taken_away_from_whoever_is_locked_out(trellis: Trellis, gate: Gate, run: Run) -> None:

@@ -428,9 +428,8 @@ def test_no_file_or_connection_gets_what_is_for_a_stderr_that_is_closed() -> Non
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
-def test_every_character_is_printed_whatever_the_locale(settings: Settings, encoding: str) -> None:
-    done = run_one_by_one(settings, "", "keys create 'Ж – für' --grant '*'", "keys list", PYTHONIOENCODING=encoding)
+def test_every_character_is_printed_whatever_the_locale(settings: Settings) -> None:
+    done = run_one_by_one(settings, "", "keys create 'Ж – für' --grant '*'", "keys list", PYTHONIOENCODING="ascii")
 
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout.decode().count("Ж – für") == 2

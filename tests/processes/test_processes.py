@@ -18,7 +18,7 @@ from tests.fixture_types import MakeKey, Run
 from tests.service_process import Service
 from tests.wait import wait_until
 
-REQUESTS: Final = int(os.environ.get("TRELLIS_TEST_REQUESTS", "25"))  # of each client
+REQUESTS: Final = int(os.environ.get("TRELLIS_TEST_REQUESTS", "16"))  # of each client
 CLIENTS: Final = 8
 FORUMS: Final = "/forums/forums"
 

@@ -29,7 +29,8 @@ def wait_until(holds: Callable[[], object], *, at_once: bool = False) -> None:
 
 async def wait_in_loop_until(holds: Callable[[], object]) -> None:
     """Do the same beside the other tasks of an event loop."""
-    deadline = time.monotonic() + GIVE_UP
+    began = time.monotonic()
     while not holds():
-        assert time.monotonic() < deadline, f"still not so after {GIVE_UP:.0f} s"
-        await asyncio.sleep(0.005)
+        waited = time.monotonic() - began
+        assert waited < GIVE_UP, f"still not so after {GIVE_UP:.0f} s"
+        await asyncio.sleep(max(0.005, waited / 20))

@@ -40,10 +40,10 @@ def dialects(names: set[str]) -> set[str]:
     return {name.split(".")[2] for name in names if name.startswith("sqlalchemy.dialects.")} & {"sqlite", "postgresql"}
 
 
-@pytest.fixture
-def typer(settings: Settings) -> set[str]:
+@pytest.fixture(scope="module")
+def typer() -> set[str]:
     """Return the packages that Typer loads."""
-    return packages(modules("import typer", settings))
+    return packages(modules("import typer", Settings()))
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

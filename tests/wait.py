@@ -24,13 +24,12 @@ def wait_until(holds: Callable[[], object], *, at_once: bool = False) -> None:
         waited = time.monotonic() - began
         assert not at_once, "not so at once"
         assert waited < GIVE_UP, "still not so"
-        time.sleep(max(0.005, waited / 20))  # to ask is work, of which others want the time
+        time.sleep(min(max(0.005, waited / 20), 0.05))  # to ask is work, and others want the time
 
 
 async def wait_in_loop_until(holds: Callable[[], object]) -> None:
     """Do the same beside the other tasks of an event loop."""
-    began = time.monotonic()
+    deadline = time.monotonic() + GIVE_UP
     while not holds():
-        waited = time.monotonic() - began
-        assert waited < GIVE_UP, f"still not so after {GIVE_UP:.0f} s"
-        await asyncio.sleep(max(0.005, waited / 20))
+        assert time.monotonic() < deadline, f"still not so after {GIVE_UP:.0f} s"
+        await asyncio.sleep(0.005)

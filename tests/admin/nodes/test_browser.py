@@ -309,7 +309,7 @@ def test_axe_finds_nothing(chrome: Browser, let_in: LetIn, community: Community,
             found[f"conflict {look}"] = wrong or f"{hidden} px hidden"
     for path in paths:
         page.goto(f"/admin{path}")
-        if faulty := faults(page):
+        if faulty := faults(page, LOOKS[1:]):  # where it is narrow: they have nothing that is not on other pages
             found[path] = faulty
     context.close()
     assert found == {}

@@ -9,18 +9,12 @@ pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"],
 
 
 @pytest.mark.usefixtures("community")
-def test_the_menu_shows_which_page_is_open(page: Page) -> None:
-    page.emulate_media(forced_colors="active")
-    page.goto("/admin/keys")
-    menu = page.locator(".side")
-    expect(menu.get_by_role("link", name="API keys")).to_have_css("outline-style", "solid")
-    expect(menu.get_by_role("link", name="Groups")).to_have_css("outline-style", "none")
-
-
-@pytest.mark.usefixtures("community")
-def test_the_search_shows_which_result_enter_opens(page: Page) -> None:
+def test_the_menu_shows_which_page_is_open_and_the_search_which_result_enter_opens(page: Page) -> None:
     page.emulate_media(forced_colors="active")
     page.goto("/admin/forums")
+    menu = page.locator(".side")
+    expect(menu.get_by_role("link", name="Forums")).to_have_css("outline-style", "solid")
+    expect(menu.get_by_role("link", name="Groups")).to_have_css("outline-style", "none")
     wait_until_drawn(page)
     page.keyboard.press("Control+k")
     page.get_by_role("combobox", name="Search or type").fill("move")

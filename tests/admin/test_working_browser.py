@@ -1,6 +1,5 @@
 """What a form shows in a real Chromium while the answer takes long."""
 
-from collections.abc import Callable
 from typing import Final
 
 import pytest
@@ -124,17 +123,10 @@ def test_what_is_said_at_the_foot_covers_no_button_there(page: Page, community: 
     expect(page.locator(".flash")).to_contain_text("Saved")
 
 
-def test_a_service_on_this_machine_needs_no_network(page: Page, community: Community) -> None:
+def test_a_service_on_this_machine_needs_no_network_and_pressing_twice_while_it_is_looked_for_sends_nothing_twice(
+    page: Page, community: Community, run: Run
+) -> None:
     """As on a journey: the browser says that it is offline, and yet a form can be sent."""
-    page.add_init_script("Object.defineProperty(navigator, 'onLine', { get: () => false })")
-    page.goto(f"/admin/forums/{community.help}")
-    page.get_by_label("Name", exact=True).fill("Questions")
-    page.locator(".bar").get_by_role("button", name="Save").dblclick()
-    expect(page.locator(".flash")).to_contain_text("Saved")
-    expect(page.get_by_label("Name", exact=True)).to_have_value("Questions")
-
-
-def test_pressing_twice_while_the_service_is_looked_for_sends_nothing_twice(page: Page, community: Community, run: Run) -> None:
     page.add_init_script("Object.defineProperty(navigator, 'onLine', { get: () => false })")
     page.goto("/admin/forums/new")
     page.get_by_label("Name", exact=True).fill("Made once")
@@ -156,22 +148,20 @@ def _refuse_connection(route: Route) -> None:
     route.abort("connectionrefused")
 
 
-@pytest.mark.parametrize("answer", [_refuse_connection, _answer_as_proxy])
-def test_what_was_typed_stays_while_the_service_is_out_of_reach(
-    page: Page, community: Community, answer: Callable[[Route], None]
-) -> None:
+def test_what_was_typed_stays_while_the_service_is_out_of_reach(page: Page) -> None:
     """As while it is restarted: the browser would show a page of its own, or the proxy's, in place of the form."""
-    page.goto("/admin/forums/new")
-    page.get_by_label("Name", exact=True).fill("Kept")
-    page.route("**/admin/**", answer)
-    button = page.get_by_role("button", name="Create the forum").last
-    button.click()
-    page.get_by_text("The service cannot be reached. Nothing was sent. What you typed is still here.").wait_for()
-    expect(page.get_by_label("Name", exact=True)).to_have_value("Kept")
-    expect(button).to_be_enabled()
-    page.unroute("**/admin/**")
-    page.get_by_role("button", name="Try again").click()
-    page.get_by_text("Kept was created.").wait_for()
+    for answer in (_refuse_connection, _answer_as_proxy):
+        page.goto("/admin/forums/new")
+        page.get_by_label("Name", exact=True).fill("Kept")
+        page.route("**/admin/**", answer)
+        button = page.get_by_role("button", name="Create the forum").last
+        button.click()
+        page.get_by_text("The service cannot be reached. Nothing was sent. What you typed is still here.").wait_for()
+        expect(page.get_by_label("Name", exact=True)).to_have_value("Kept")
+        expect(button).to_be_enabled()
+        page.unroute("**/admin/**")
+        page.get_by_role("button", name="Try again").click()
+        page.get_by_text("Kept was created.").wait_for()
 
 
 def test_a_service_that_does_not_answer_is_given_up_and_the_form_stays(page: Page, community: Community) -> None:

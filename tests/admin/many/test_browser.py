@@ -1,4 +1,4 @@
-"""Permissions of hundreds of groups, and many nodes at once, in a real Chromium: with scripts and without, and axe on each page."""
+"""Permissions of many groups, and many nodes at once, in a real Chromium: with scripts and without, and axe on each page."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -46,49 +46,46 @@ def panel(chrome: Browser, let_in: LetIn, community: Community, service: Service
     assert list_complaints(said) == []
 
 
-def _create_groups(run: Run, many: int = 195) -> list[int]:
+def _create_groups(run: Run, many: int = 60) -> list[int]:
     return [int(run("groups.create", name=f"Chapter {number:03}")["id"]) for number in range(many)]
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_two_hundred_groups_are_folded_found_and_ticked(panel: OpenPanel, community: Community, run: Run, scripts: bool) -> None:
+def test_sixty_groups_are_folded_found_and_ticked(panel: OpenPanel, community: Community, run: Run, scripts: bool) -> None:
     chapters = _create_groups(run)
-    run("forums.update", community.wiki, permissions={"view": [], "read": chapters[:50]})
+    run("forums.update", community.wiki, permissions={"view": [], "read": chapters[:30]})
     page = panel(scripts=scripts)
     page.goto(f"/admin/forums/{community.wiki}")
     expect(page.get_by_text("Nobody may view this forum")).to_be_visible()
-    expect(page.get_by_role("checkbox", name="Chapter 000, Chapter 001 and 48 more: read")).to_be_checked()
-    rest = page.get_by_role("checkbox", name="Moderators, Patrons and 145 more: read")
+    expect(page.get_by_role("checkbox", name="Chapter 000, Chapter 001 and 28 more: read")).to_be_checked()
+    rest = page.get_by_role("checkbox", name="Moderators, Patrons and 30 more: read")
     expect(rest).not_to_be_checked()
-    page.get_by_role("checkbox", name="Chapter 000, Chapter 001 and 48 more: view").check()
+    page.get_by_role("checkbox", name="Chapter 000, Chapter 001 and 28 more: view").check()
     if scripts:
         expect(page.get_by_text("Nobody may view this forum")).to_be_hidden()
-    page.get_by_label("Filter groups by name").fill("chapter 04")
+    page.get_by_label("Filter groups by name").fill("chapter 02")
     if not scripts:
         page.get_by_role("button", name="Find", exact=True).first.click()
         expect(page.get_by_text("Nobody may view this forum")).to_be_hidden()
     expect(page.get_by_role("checkbox", name="Guests: view")).to_be_hidden()
-    expect(page.get_by_role("checkbox", name="Chapter 042: view")).to_be_checked()
-    page.get_by_role("checkbox", name="Chapter 042: view").uncheck()
+    expect(page.get_by_role("checkbox", name="Chapter 022: view")).to_be_checked()
+    page.get_by_role("checkbox", name="Chapter 022: view").uncheck()
     page.get_by_label("Filter groups by name").fill("")
     if not scripts:
         page.get_by_role("button", name="Find", exact=True).first.click()
-    page.get_by_role("button", name="Unfold Moderators, Patrons and 145 more").click()
-    page.get_by_role("checkbox", name="Chapter 194: reply").check()
+    page.get_by_role("button", name="Unfold Moderators, Patrons and 30 more").click()
+    page.get_by_role("checkbox", name="Chapter 059: reply").check()
     with page.expect_request(lambda request: request.method == "POST") as sent:
         page.get_by_role("button", name="Save", exact=True).last.click()
     expect(page.locator(".flash")).to_contain_text("Saved.")
     assert len(parse_qsl(sent.value.post_data or "", keep_blank_values=True)) < (30 if scripts else 200)
     kept = run("forums.get", community.wiki)["permissions"]
-    assert kept["view"] == [one for one in chapters[:50] if one != chapters[42]]
-    assert (kept["read"], kept["reply"]) == (chapters[:50], [chapters[194]])
+    assert kept["view"] == [one for one in chapters[:30] if one != chapters[22]]
+    assert (kept["read"], kept["reply"]) == (chapters[:30], [chapters[59]])
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
-def test_permissions_are_applied_to_everything_below_and_undone(
-    panel: OpenPanel, community: Community, run: Run, scripts: bool
-) -> None:
-    page = panel(scripts=scripts)
+def test_permissions_are_applied_to_everything_below_and_undone(panel: OpenPanel, community: Community, run: Run) -> None:
+    page = panel(scripts=True)
     page.goto(f"/admin/forums/{community.news}")
     page.get_by_role("checkbox", name="Patrons: reply").check()
     page.get_by_role("button", name="Apply to everything below…").click()

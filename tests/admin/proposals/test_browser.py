@@ -1,4 +1,4 @@
-"""Proposals in a real Chromium: seen, understood and rejected, another approved; with scripts and without; and what axe finds."""
+"""Proposals in a real Chromium: seen, understood and rejected, another approved; and what axe finds."""
 
 from collections.abc import Sequence
 from itertools import cycle
@@ -69,9 +69,8 @@ def test_enter_in_the_reason_decides_nothing(
     context.close()
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 def test_a_delete_is_understood_and_rejected_and_another_call_approved(
-    chrome: Browser, community: Community, service: Service, let_in: LetIn, run: Run, agent: str, scripts: bool
+    chrome: Browser, community: Community, service: Service, let_in: LetIn, run: Run, agent: str
 ) -> None:
     del community
     made = run("forums.create", name="Allotments")["id"]
@@ -83,7 +82,7 @@ def test_a_delete_is_understood_and_rejected_and_another_call_approved(
         renamed = client.post(f"/forums/forums/{made}", json={"name": "Garden plots"})
         assert (deleted.status_code, renamed.status_code) == (202, 202)
 
-        context = opened(chrome, service.address, scripts=scripts)
+        context = opened(chrome, service.address)
         page = context.new_page()
         said: list[str] = []
         page.on("console", lambda message: said.append(message.text))

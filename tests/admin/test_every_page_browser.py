@@ -26,6 +26,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.parametrize("en
 _WIDTHS: Final = (1440, 768, 640, 360)
 _THEMES: Final[dict[int, Theme]] = {_WIDTHS[0]: "light", _WIDTHS[-1]: "dark"}
 _ASKED: Final = ((), PLACES, None, (*COLOURS, *PLACES))  # of axe at each: everything at the first, nothing at the third
+_ASKED_AGAIN: Final = ((), None)  # at the ends, of a page with nothing new
 _KIND: Final = re.compile(rf"/admin/({'|'.join(kind.name for kind in KINDS if not kind.is_group)})(?=[/?])")
 # Each sort of element there is: with its attributes, whether it has a text of its own and can be seen, and what it is in.
 _SORTS: Final = """() => {
@@ -53,9 +54,9 @@ def _show(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 900})
 
 
-def _look(page: Page, where: str, widths: Sequence[int], sorts: set[str]) -> Iterator[str]:
+def _look(page: Page, where: str, widths: Sequence[int], asked: Sequence[tuple[str, ...] | None], sorts: set[str]) -> Iterator[str]:
     """Say what is wrong at each width. The window has the first one already."""
-    for width, about in zip(widths, _ASKED, strict=False):
+    for width, about in zip(widths, asked, strict=True):
         if width != widths[0]:
             _show(page, width)
         if (wide := overflow(page)) > 0:
@@ -98,10 +99,10 @@ def test_axe_finds_nothing_on_any_page_or_dialog(page: Page, community: Communit
     def look(where: str, name: str) -> None:
         is_new = _is_new(page, sorts)
         if is_new and name not in alike:
-            found.extend(_look(page, where, widths, sorts))
-            widths.reverse()
+            found.extend(_look(page, where, widths, _ASKED, sorts))
         else:
-            found.extend(_look(page, where, widths[:1], sorts))
+            found.extend(_look(page, where, (widths[0], widths[-1]), _ASKED_AGAIN, sorts))
+        widths.reverse()
         alike.add(name)
 
     bring_axe(page)

@@ -37,15 +37,20 @@ WEIRD: Final[tuple[Any, ...]] = (
 MEANT: Final[tuple[tuple[str, Any], ...]] = (("parentId", -1), ("permissions", {}))  # the top level; no option changed
 
 
-def test_no_field_takes_what_is_not_meant_for_it(api: ApiClient, community: Community, database: DatabaseState) -> None:
-    """Every writable field of every kind that REST creates with every weird value, to make a node or to change one by turns."""
+def test_no_field_takes_what_is_not_meant_for_it(
+    engine: str, api: ApiClient, community: Community, database: DatabaseState
+) -> None:
+    """Every writable field of every kind that REST creates with every weird value, to make a node or to change one by turns.
+
+    A field gets half of the values on the one engine, and the others on the other one.
+    """
     numbers = {kind.name: api.post(kind.path, {"name": "Plain"}).json()["id"] for kind in MADE_OVER_REST}
     visited = 0
     with database.unchanged():
         for kind in MADE_OVER_REST:
             paths = (kind.path, f"{kind.path}/{numbers[kind.name]}")
             for at, field in enumerate(field for field in kind.accepted if not field.read_only):
-                for number, value in enumerate(WEIRD):
+                for number, value in enumerate(WEIRD[(at + (engine == "sqlite")) % 2 :: 2]):
                     path = paths[(at + number) % 2]  # both read a field in the same way
                     answer = api.post(path, {"name": "Odd", field.name: value, "dryRun": True})
                     visited += 1
@@ -55,7 +60,7 @@ def test_no_field_takes_what_is_not_meant_for_it(api: ApiClient, community: Comm
                         faults = {name.partition(".")[0] for name in read_field_errors(answer)}
                         assert faults == {field.name}, (path, field.name, value)
                     assert len(answer.content) < 3000, "an answer is short, whatever was sent"
-    assert visited > 3 * 10 * len(WEIRD)
+    assert visited > 3 * 5 * len(WEIRD)
 
 
 def test_no_name_of_a_parameter_or_option_does_harm(api: ApiClient, community: Community, database: DatabaseState) -> None:

@@ -374,8 +374,9 @@ PROBES: tuple[Any, ...] = (
 
 
 def test_whatever_is_sent_is_accepted_or_refused(
-    invision: ApiClient, community: Community, gate: Gate, database: DatabaseState
+    engine: str, invision: ApiClient, community: Community, gate: Gate, database: DatabaseState
 ) -> None:
+    """Each name gets half of the probes on the one engine, and the others on the other one."""
     probed: list[Field] = []  # what kinds share is probed with the first of them
     with database.unchanged():
         for operation, path in (
@@ -386,9 +387,9 @@ def test_whatever_is_sent_is_accepted_or_refused(
             fields = [field for field in gate.catalogue[operation].takes if field not in probed and field.name != "dryRun"]
             probed += fields
             names = [name for field in fields for name in (field.name, *field.also)]
-            for name in (*names, "permissions[view]", "permissions[perm_2]", "unheard_of"):
+            for at, name in enumerate((*names, "permissions[view]", "permissions[perm_2]", "unheard_of")):
                 head, _, option = name.rstrip("]").partition("[")
-                for probe in PROBES:
+                for probe in PROBES[(at + (engine == "sqlite")) % 2 :: 2]:
                     sent = {head: {option: probe}} if option else {head: probe}
                     answer = invision.post(f"{path}?dryRun=1", {"title": "Dry", **sent})
                     assert answer.status_code in {200, 400, 409}, (path, name, probe, answer.text)

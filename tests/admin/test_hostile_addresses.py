@@ -22,29 +22,25 @@ pytestmark = pytest.mark.slow
 
 # What a database may take for something else, or refuse: numbers, also where nothing else gets so far, and texts.
 _NUMBERS: Final = ("\x00", "-1", "0", "9" * 400, str(2**63), str(-(2**63) - 1), "²", "٣", "1e9", "NaN", "null")
-_TEXTS: Final = ("[]", "[" * 200, "{", "{{ 7 * 7 }}%s%(x)s{x}", "😀" * 50, "\\\\evil.example", "x" * 600)
+_TEXTS: Final = ("😀" * 50, "x" * 600)
+_READ: Final = ("[]", "[" * 200, "{", "{{ 7 * 7 }}%s%(x)s{x}", "\\\\evil.example")  # by the program, whatever the database
 _SHOWN: Final = (  # what a browser may
     *("<script>alert(1)</script>\"'>", "\u202eRTL\u2066\u200b", "\x1b[31m\r\nSet-Cookie: a=b", "//evil.example"),
     *("javascript:alert(1)", "%00"),
 )
 _TEXT: Final = "{{x"  # what nothing but a text can be
 _VALUES: Final = {  # for what takes any text, and for what refuses some before a database is asked
-    "sqlite": (_NUMBERS + _TEXTS + _SHOWN, _NUMBERS + _TEXTS + _SHOWN),
+    "sqlite": (_NUMBERS + _TEXTS + _READ + _SHOWN, _NUMBERS + _SHOWN),
     "postgresql": (_NUMBERS + _TEXTS, _NUMBERS),
 }
 _TIMES: Final = frozenset(("from", "to", "since", "after", "failedSince", "until"))
-_ENDS: Final = (
-    "0001-01-01",
-    "0001-01-01T00:00",
-    "0001-01-01T00:00:00+14:00",
-    "9999-12-31",
-    "9999-12-31T23:59",
-    "9999-12-31T23:59:59-14:00",
-)
+_ENDS: Final = {  # by the zone in which they are beyond what there is
+    "Pacific/Kiritimati": ("0001-01-01", "0001-01-01T00:00", "0001-01-01T00:00:00+14:00"),
+    "America/New_York": ("9999-12-31", "9999-12-31T23:59", "9999-12-31T23:59:59-14:00"),
+}
 
 
 _PARTS: Final = tuple(range(6))  # of the values, for pages that several kinds of nodes have
-_ZONES: Final = ("Pacific/Kiritimati", "America/New_York")
 
 
 def _hostile(names: list[str], values: Sequence[str], part: int) -> Iterator[list[tuple[str, str]]]:
@@ -53,9 +49,9 @@ def _hostile(names: list[str], values: Sequence[str], part: int) -> Iterator[lis
         yield [(name, values[(number + 5 * index) % len(values)]) for index, name in enumerate(names)]
 
 
-def _ends(names: list[str]) -> Iterator[list[tuple[str, str]]]:
+def _ends(names: list[str], ends: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
     """Give times alone: a list refuses what one of its filters refuses."""
-    return ([(name, end)] for name in names if name in _TIMES for end in _ENDS)
+    return ([(name, end)] for name in names if name in _TIMES for end in ends)
 
 
 class _Query(dict[str, str]):
@@ -108,10 +104,10 @@ def test_nothing_in_an_address_fails_or_comes_back_as_markup(
     for page, part in spread(paths, _PARTS):
         for those, values in zip(split[KIND.sub("/", page.path)], _VALUES[engine], strict=True):
             _check(admin, page.path, _hostile(those, values, part))
-    for zone in _ZONES:
+    for zone, ends in _ENDS.items():
         _choose_zone(admin, zone)
-        for page in paths:
-            _check(admin, page.path, _ends(names[KIND.sub("/", page.path)]))
+        for shape, path in one_of_each.items():
+            _check(admin, path, _ends(names[shape], ends))
 
 
 def _choose_zone(admin: Visitor, zone: str) -> None:

@@ -140,11 +140,10 @@ def test_the_wheel_runs_where_there_is_nothing_else(release: list[Path], tmp_pat
     folder = tmp_path / "folder"
     folder.mkdir()
 
-    def trellis(*arguments: str, status: int = 0, database: str = "") -> str:
-        variables = {variable("database_url"): database}
+    def trellis(*arguments: str) -> str:
         command = [str(environment / "bin" / "trellis"), *arguments]
-        ran = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
-        assert ran.returncode == status, ran.stdout + ran.stderr
+        ran = subprocess.run(command, cwd=folder, env={}, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
         return ran.stdout
 
     where = subprocess.run([python, "-c", "import trellis; print(trellis.__file__)"], cwd=folder, check=True, capture_output=True)
@@ -160,14 +159,8 @@ def test_the_wheel_runs_where_there_is_nothing_else(release: list[Path], tmp_pat
                 assert client.get(told["API"].removesuffix("/api") + page).status_code == 200, page
         process.terminate()
         assert process.wait(60) == 0
-    trellis("backup", "copy.db")
-    assert "Restored" in trellis("backup", "restore", "copy.db")
     migrate(Settings(database_url=f"sqlite:///{folder}/old.db"), to="0013")
     assert "Restored" in trellis("backup", "restore", "old.db")
-    migrate(Settings(database_url=f"sqlite:///{folder}/new/old.db"), to="0013")
-    old = "sqlite:///new/old.db"
-    assert "still works with the database afterwards" in trellis("migrate", "--plan", status=3, database=old)
-    assert "is ready" in trellis("migrate", database=old)
     assert "at the newest step" in trellis("doctor")
 
 

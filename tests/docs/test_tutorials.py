@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from tests.conftest import runner
+from tests.rest.documented import validate_additions
 from trellis.compose import compose
 from trellis.settings import Settings
 from trellis.store.migrate import migrate
@@ -32,7 +33,6 @@ _SWEEPS: Final = (
     "tests/kinds/test_kinds.py",
     "tests/languages/test_catalogues.py::test_an_offered_language_is_whole",
     "tests/languages/test_catalogues.py::test_the_catalogues_of_an_offered_language_are_up_to_date",
-    "tests/docs/test_pages.py::test_the_examples_for_agents_run_as_printed",
     "tests/rest/docs/test_openapi.py",
     "tests/rest/docs/test_openapi_examples.py",
     "tests/rest/docs/test_reference.py",
@@ -67,6 +67,7 @@ _ELSEWHERE: Final = (  # tests of these files with kinds of their own, of addres
     "other_methods",
     "other_origins",
     "when_it_is_known",
+    "it_is_valid",  # what is new in the document is validated beside
 )
 _ONE_BY_ONE: Final = (  # tests with a case for each operation, kind or module, which know nothing of the others
     "an_operation_is",
@@ -245,10 +246,12 @@ def test_an_operation_is_added_as_printed(package: Path, before: dict[str, Any])
 def test_what_both_pages_add_passes_the_sweeps(project: Path) -> None:
     follow("add-a-kind.md", project)
     follow("add-an-operation.md", project)
+    before = (project / "docs" / "openapi.json").read_bytes()
     told = run(project, "-m", "trellis", "openapi")
     (project / "docs" / "openapi.json").write_text(told, encoding="utf-8")  # make snapshot
     described = {operation["operationId"] for methods in orjson.loads(told)["paths"].values() for operation in methods.values()}
     assert {"courses.list", "courses.touch", "forums.touch"} <= described
+    validate_additions(orjson.loads(told), orjson.loads(before))
     if CHECKED.exists():  # what mypy has found out about the files that stay as they are, which takes it half a minute
         shutil.copytree(CHECKED, project / CHECKED.name)
     run(project, "-m", "mypy", "src")

@@ -27,7 +27,7 @@ from trellis.settings import Settings
 from trellis.store import keys
 from trellis.store.events import log
 
-STEPS: Final = 250
+STEPS: Final = 150
 FORUMS: Final = "/forums/forums"
 PATHS: Final = (
     FORUMS,
@@ -205,7 +205,7 @@ def opened(settings: Settings, clock: Clock, run: Run, community: Community) -> 
 
 @pytest.mark.slow
 def test_no_answer_is_stale_whoever_writes(opened: Callable[[Random], Walk]) -> None:
-    walk = opened(Random(4))  # noqa: S311  # the same walk every time
+    walk = opened(Random(3))  # noqa: S311  # the same walk every time
     for _ in range(STEPS):
         walk.step()
     assert min(walk.met.values()) > 3, walk.met

@@ -222,8 +222,13 @@ def _measure_pages(admin: Visitor, stored: Stored) -> dict[str, int]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("community")
-def test_no_text_costs_much_more_than_an_ordinary_one(gate: Gate, run: Run, admin: Visitor, in_ordinary: InOrdinary) -> None:
-    """What costs next to nothing with the worst texts needs no comparison."""
+def test_no_text_costs_much_more_than_an_ordinary_one(
+    engine: str, gate: Gate, run: Run, admin: Visitor, in_ordinary: InOrdinary
+) -> None:
+    """What costs next to nothing with the worst texts needs no comparison.
+
+    What a page makes of each of them does not depend on the database: on PostgreSQL, it is opened with one.
+    """
     reads: dict[str, Read] = {}
     costs: dict[str, float] = {}
 
@@ -236,8 +241,8 @@ def test_no_text_costs_much_more_than_an_ordinary_one(gate: Gate, run: Run, admi
     stored = Writer(gate, run, worst_name, worst_texts(LONGEST).__getitem__).store(FEW)
     for question in find_questions(run):
         measure(str(question), partial(_ask, question))
-    find_pages(lambda path: measure(path, partial(_open, path)), stored, len(SORTS))
-    assert len(costs) > 200
+    find_pages(lambda path: measure(path, partial(_open, path)), stored, len(SORTS) if engine == "sqlite" else 1)
+    assert len(costs) > (200 if engine == "sqlite" else 150)
     much = [what for what, cost in costs.items() if cost > TIMES * FLOOR]
     ordinary = in_ordinary() if much else (run, admin)
     long: dict[str, str] = {}

@@ -19,8 +19,9 @@ from trellis.settings import Settings
 
 ROLE_OF: Final = [*((name, ()) for name in ROLES), ("structure-editor", ("forums",))]
 # Statements differ by whether somebody sees everything, some resources or some kinds; the rest is decided without the database.
-_ON_BOTH: Final = ((OWNER, ()), ("approver", ()), ("structure-editor", ("forums",)))
-_ENGINES: Final = [("sqlite", *one) for one in ROLE_OF] + [("postgresql", *one) for one in _ON_BOTH]
+# On SQLite, key managers are those who see some resources.
+_ON_POSTGRESQL: Final = ((OWNER, ()), ("approver", ()), ("structure-editor", ("forums",)))
+_ENGINES: Final = [("sqlite", *one) for one in ROLE_OF if one[0] != "approver"] + [("postgresql", *one) for one in _ON_POSTGRESQL]
 REFUSED: Final = "An owner can change roles."
 # What is everybody's: one's own account, and where pages are told of news.
 OWN_PAGES: Final = ("/account", "/news", "/keyboard")

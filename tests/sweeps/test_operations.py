@@ -38,6 +38,7 @@ at_each_door = pytest.mark.parametrize(
     ("engine", "door"),
     [("sqlite", TRELLIS), ("postgresql", TRELLIS), ("sqlite", INVISION), ("postgresql", MCP)],
     indirect=["engine"],
+    scope="session",  # one engine after the other
 )
 
 

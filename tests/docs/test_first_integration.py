@@ -94,10 +94,15 @@ class LossyNetwork(LocalServer):
         return [status for method, status in self.answered if method == "DELETE"]
 
 
-LANGUAGES: Final = [("sqlite", "python"), ("postgresql", "typescript")]
+in_each_language = pytest.mark.parametrize(
+    ("engine", "language"),
+    [("sqlite", "python"), ("postgresql", "typescript")],
+    indirect=["engine"],
+    scope="session",  # one engine after the other
+)
 
 
-@pytest.mark.parametrize(("engine", "language"), LANGUAGES, indirect=["engine"])
+@in_each_language
 def test_a_delete_whose_response_is_lost_has_happened(
     settings: Settings, serve: MakeService, key: MakeKey, run: Run, language: str, tmp_path: Path
 ) -> None:
@@ -116,7 +121,7 @@ def test_a_delete_whose_response_is_lost_has_happened(
     assert run("calendars.list")["results"] == []
 
 
-@pytest.mark.parametrize(("engine", "language"), LANGUAGES, indirect=["engine"])
+@in_each_language
 def test_a_proxy_whose_service_is_started_again_is_waited_for(
     settings: Settings, serve: MakeService, key: MakeKey, language: str, tmp_path: Path
 ) -> None:
@@ -134,7 +139,7 @@ def test_a_proxy_whose_service_is_started_again_is_waited_for(
         assert done.stderr.startswith(word)
 
 
-@pytest.mark.parametrize(("engine", "language"), LANGUAGES, indirect=["engine"])
+@in_each_language
 def test_it_follows_where_all_events_so_far_are_gone(
     settings: Settings, serve: MakeService, key: MakeKey, run: Run, gate: Gate, language: str, tmp_path: Path
 ) -> None:
@@ -159,7 +164,7 @@ def test_it_follows_where_all_events_so_far_are_gone(
         following.wait()
 
 
-@pytest.mark.parametrize(("engine", "language"), LANGUAGES, indirect=["engine"])
+@in_each_language
 def test_it_runs_as_printed(
     settings: Settings, serve: MakeService, key: MakeKey, run: Run, events: Events, language: str, tmp_path: Path
 ) -> None:

@@ -81,7 +81,9 @@ def test_every_page_names_what_it_needs(gate: Gate, settings: Settings) -> None:
             assert name in gate.catalogue, page.path
 
 
-@pytest.mark.parametrize(("engine", "role", "kinds"), _ENGINES, ids=str, indirect=["engine"])
+@pytest.mark.parametrize(
+    ("engine", "role", "kinds"), _ENGINES, ids=str, indirect=["engine"], scope="session"
+)  # one engine after the other
 def test_a_role_can_do_what_it_is_shown_and_nothing_else(
     role: str, kinds: tuple[str, ...], gate: Gate, settings: Settings, records: dict[str, int], sign_in_as: Any, events: Events
 ) -> None:

@@ -77,7 +77,9 @@ class Agent:
                 await asyncio.sleep(0.2)
 
 
-@pytest.mark.parametrize(("engine", "mode"), [("sqlite", "2026-07-28"), ("postgresql", "legacy")], indirect=["engine"])
+@pytest.mark.parametrize(
+    ("engine", "mode"), [("sqlite", "2026-07-28"), ("postgresql", "legacy")], indirect=["engine"], scope="session"
+)
 def test_an_agent_proposes_and_a_person_decides(service: Service, key: MakeKey, run: Run, mode: str) -> None:
     run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD, mustChangePassword=False)
     text = key([*GRANTS, *PROPOSED], name="Gardener", bounds={name: {"level": "propose"} for name in PROPOSED})

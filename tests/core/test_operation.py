@@ -8,14 +8,13 @@ from tests.sweeps.grantable import create_target
 from trellis.compose import catalogue_of
 from trellis.core.actor import TERMINAL, Actor
 from trellis.core.gate import Gate
-from trellis.core.operation import Basis, Call, Operation
+from trellis.core.operation import Basis, Call
 from trellis.core.verbs import RESTORE
 from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.refusals import REFUSALS
 
 CATALOGUE = catalogue_of(KINDS)
-each_operation = pytest.mark.parametrize("operation", CATALOGUE.values(), ids=list(CATALOGUE))
 
 
 def test_the_nineteen_of_the_contract_can_be_granted() -> None:
@@ -44,17 +43,17 @@ def test_an_unknown_operation_is_refused_by_name() -> None:
         CATALOGUE.find("forums.lost")
 
 
-@each_operation
-def test_an_operation_is_explained_and_named_after_its_resource(operation: Operation) -> None:
-    assert operation.doc.endswith(".")
-    assert operation.summary[0].isupper()
-    assert not operation.summary.endswith(".")
-    assert operation.name.startswith(f"{operation.resource}.")
+def test_an_operation_is_explained_and_named_after_its_resource() -> None:
+    for operation in CATALOGUE.values():
+        assert operation.doc.endswith("."), operation.name
+        assert operation.summary[0].isupper(), operation.name
+        assert not operation.summary.endswith("."), operation.name
+        assert operation.name.startswith(f"{operation.resource}.")
 
 
-@each_operation
-def test_every_write_can_be_tried_dry_and_no_reading_can(operation: Operation) -> None:
-    assert ("dryRun" in {field.name for field in operation.takes}) == operation.writes
+def test_every_write_can_be_tried_dry_and_no_reading_can() -> None:
+    for operation in CATALOGUE.values():
+        assert ("dryRun" in {field.name for field in operation.takes}) == operation.writes, operation.name
 
 
 def test_what_is_at_fault_is_refused_before_an_operation_runs(gate: Gate) -> None:
@@ -78,17 +77,17 @@ def test_what_is_needed_and_was_not_sent_is_refused(run: Run) -> None:
                 assert {fault.field for fault in refused.value.faults} == needed, operation.name
 
 
-@each_operation
-def test_no_two_parameters_share_a_name(operation: Operation) -> None:
-    names = [name for field in operation.takes for name in (field.name, *field.also)]
-    assert len(names) == len(set(names))
+def test_no_two_parameters_share_a_name() -> None:
+    for operation in CATALOGUE.values():
+        names = [name for field in operation.takes for name in (field.name, *field.also)]
+        assert len(names) == len(set(names)), operation.name
 
 
-@each_operation
-def test_the_refusals_that_it_announces_are_in_the_table(operation: Operation) -> None:
-    assert {message for message, _ in operation.refusals} <= set(REFUSALS)
-    assert all(code for _, code in operation.refusals)
-    assert len({code for _, code in operation.refusals}) == len(operation.refusals)
+def test_the_refusals_that_it_announces_are_in_the_table() -> None:
+    for operation in CATALOGUE.values():
+        assert {message for message, _ in operation.refusals} <= set(REFUSALS), operation.name
+        assert all(code for _, code in operation.refusals), operation.name
+        assert len({code for _, code in operation.refusals}) == len(operation.refusals), operation.name
 
 
 def test_no_two_operations_that_are_served_share_the_code_of_an_unknown_id() -> None:

@@ -69,14 +69,7 @@ _ELSEWHERE: Final = (  # tests of these files with kinds of their own, of addres
     "when_it_is_known",
     "it_is_valid",  # what is new in the document is validated beside
 )
-_ONE_BY_ONE: Final = (  # tests with a case for each operation, kind or module, which know nothing of the others
-    "an_operation_is",
-    "every_write_can_be_tried_dry",
-    "no_two_parameters_share_a_name",
-    "refusals_that_it_announces",
-    "no_module_asks",
-    "does_the_same_at_the_terminal",
-)
+_ONE_BY_ONE: Final = ("does_the_same_at_the_terminal",)  # tests with a case for each operation, which know nothing of the others
 
 # Tells, as JSON, where the operations of a catalogue appear.
 _LOOK: Final = """

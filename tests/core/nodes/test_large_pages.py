@@ -1,6 +1,8 @@
 """Pages of records with very long texts: no more is read than there is room for, however a list is filtered and sorted."""
 
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import cycle, product
 from typing import Any
 
 import pytest
@@ -56,19 +58,22 @@ def top(gate: Gate, run: Run, community: Community) -> int:
     return top
 
 
+def lists(top: int) -> Iterator[dict[str, Any]]:
+    """Yield each filter with each order. Orders are odd in number: what alternates comes with each filter, and with each order."""
+    for given, sort in product(FILTERS, SORTS):
+        yield {"sortBy": sort, **{name: top if value == "top" else value for name, value in given.items()}}
+
+
 @pytest.mark.slow
 def test_pages_of_very_long_texts_are_refused_before_they_are_read(run: Run, top: int) -> None:
     large: dict[str, int] = {}
-    for given in FILTERS:
-        given = {name: top if value == "top" else value for name, value in given.items()}  # noqa: PLW2901
-        for sort in SORTS:
-            for direction, page in (("asc", 2), ("desc", 1)):
-                asked = {**given, "sortBy": sort, "sortDir": direction, "page": page, "perPage": 120}
-                with MemoryMeter() as meter, pytest.raises(Refused) as refusal:
-                    run("forums.list", **asked)
-                assert refusal.value.message == "PAGE_TOO_LARGE"
-                assert "more than 1 MiB of text. Ask for fewer at once" in refusal.value.detail
-                large[str(asked)] = meter.peak
+    for place, asked in zip(cycle(({"sortDir": "asc", "page": 2}, {"sortDir": "desc", "page": 1})), lists(top), strict=False):
+        asked |= {**place, "perPage": 120}
+        with MemoryMeter() as meter, pytest.raises(Refused) as refusal:
+            run("forums.list", **asked)
+        assert refusal.value.message == "PAGE_TOO_LARGE"
+        assert "more than 1 MiB of text. Ask for fewer at once" in refusal.value.detail
+        large[str(asked)] = meter.peak
     assert {asked: peak for asked, peak in large.items() if peak > 3 * ROOM} == {}
 
 
@@ -91,14 +96,11 @@ def test_a_page_that_one_statement_could_read_is_refused_too(gate: Gate, run: Ru
 @pytest.mark.slow
 def test_a_smaller_page_is_answered_whatever_it_is_chosen_from(run: Run, top: int) -> None:
     large: dict[str, int] = {}
-    for given in FILTERS:
-        given = {name: top if value == "top" else value for name, value in given.items()}  # noqa: PLW2901
-        for sort in SORTS:
-            for page in (1, 3):
-                asked = {**given, "sortBy": sort, "page": page, "perPage": 10}
-                with MemoryMeter() as meter:
-                    assert len(run("forums.list", **asked)["results"]) == 10
-                large[str(asked)] = meter.peak
+    for page, asked in zip(cycle((1, 3)), lists(top), strict=False):
+        asked |= {"page": page, "perPage": 10}
+        with MemoryMeter() as meter:
+            assert len(run("forums.list", **asked)["results"]) == 10
+        large[str(asked)] = meter.peak
     assert {asked: peak for asked, peak in large.items() if peak > 2 * ROOM} == {}
 
 

@@ -22,7 +22,7 @@ def _at(seconds: float) -> str:
 
 @pytest.fixture
 def written(gate: Gate, run: Any) -> list[Delivery]:
-    """300 deliveries of three webhooks, one of which is deleted, over an hour, written up to a minute after they were made."""
+    """150 deliveries of three webhooks, one of which is deleted, over an hour, written up to a minute after they were made."""
     chance = random.Random(7)  # noqa: S311  # the same each time
     for _ in range(3):
         run("webhooks.create", url="https://hooks.example/", events=["*"])
@@ -35,9 +35,9 @@ def written(gate: Gate, run: Any) -> list[Delivery]:
             type=chance.choice(_TYPES),
             state=chance.choice(_STATES),
             due_at=None,
-            created_at=_at(12 * number - chance.randint(0, 60)),
+            created_at=_at(24 * number - chance.randint(0, 60)),
         )
-        for number in range(300)
+        for number in range(150)
     ]
 
     def write(tx: Any) -> None:

@@ -26,14 +26,14 @@ from trellis.core.gate import Gate
 from trellis.errors import Refused
 from trellis.store.lists import pages
 
-_SIBLINGS: Final = (500, 4_000)
+_SIBLINGS: Final = (250, 2_000)
 _EVENTS: Final = (100, 800)
 _ONE_BLOCK: Final = 256  # siblings at most, among which the place of one is counted
 _MOST: Final = 2.5  # times as many steps; what reads all takes eight times
 _MOST_BEFORE: Final = 30  # times as many steps for eight times as much; what reads all for each takes sixty-four times
-_ALL: Final = 1_000  # nodes of which all are read
+_ALL: Final = 500  # nodes of which all are read
 # Of steps, or rows, for each of these. What reads all for each takes as many rows as there are, and some steps for each of them.
-_MOST_OF_EACH: Final = {"sqlite": 1_000, "postgresql": 500}
+_MOST_OF_EACH: Final = {"sqlite": 800, "postgresql": 400}
 # PostgreSQL sorts a few thousand nodes, which takes milliseconds, and walks in the order of an index only among more.
 _SORTED_BY_POSTGRESQL: Final = frozenset({"first page", "first page by name"})
 

@@ -295,18 +295,18 @@ def test_a_plan_made_with_a_form_that_took_effect_once_is_carried_out(admin: Vis
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"], indirect=True)
-@pytest.mark.parametrize("token", ["\x00", "a\x00b", "a\nb"])
 @pytest.mark.parametrize(
     ("path", "action", "prepare"),
     [("/forums/new", "/forums/new", None), ("/keys/new", "", None), ("/webhooks/1", "/webhooks/1/test", _make_webhook)],
 )
-def test_a_token_that_is_none_is_refused(  # noqa: PLR0917  # a table of forms
-    admin: Visitor, gate: Gate, run: Run, events: Events, path: str, action: str, prepare: Prepare | None, token: str
+def test_a_token_that_is_none_is_refused(
+    admin: Visitor, gate: Gate, run: Run, events: Events, path: str, action: str, prepare: Prepare | None
 ) -> None:
     if prepare is not None:
         prepare(run, gate)
     form = next(one for one in read_forms(admin.get(path)) if one.action.removeprefix("/admin") == action)
     before = len(events())
-    response = admin.post(action or path, form.filled(name="Twice", _action="save", _submission=token))
-    assert response.status_code == 400, page_text(response)
+    for token in ("\x00", "a\x00b", "a\nb"):
+        response = admin.post(action or path, form.filled(name="Twice", _action="save", _submission=token))
+        assert response.status_code == 400, page_text(response)
     assert len(events()) == before

@@ -124,14 +124,12 @@ def test_each_filter_stands_in_the_address(admin: Visitor, gate: Gate, ago: Ago)
     assert stored_rows(gate) == before
 
 
-@pytest.mark.parametrize(
-    "query", ["webhook=x", "state=lost", "from=soon", "before=-1", "event=0", "colour=red", f"webhook={10**20}"]
-)
-def test_filters_that_make_no_sense_are_said_and_nothing_breaks(admin: Visitor, gate: Gate, query: str) -> None:
+def test_filters_that_make_no_sense_are_said_and_nothing_breaks(admin: Visitor, gate: Gate) -> None:
     insert_delivery(gate, {})
-    page = admin.get(f"/deliveries?{query}")
-    assert page.status_code == 400
-    assert 'role="alert"' in page.text
+    for query in ("webhook=x", "state=lost", "from=soon", "before=-1", "event=0", "colour=red", f"webhook={10**20}"):
+        page = admin.get(f"/deliveries?{query}")
+        assert page.status_code == 400, query
+        assert 'role="alert"' in page.text, query
 
 
 def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, gate: Gate) -> None:

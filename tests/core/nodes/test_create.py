@@ -61,12 +61,13 @@ def test_a_creation_leaves_one_event_with_the_record(run: Run, events: Events, c
         ("categories", "1D365/2"),
     ],
 )
-@pytest.mark.parametrize("sent", [{}, {"name": ""}, {"name": None}, {"title": "  "}])
-def test_a_name_is_needed(run: Run, kind: str, code: str, sent: dict[str, str | None], events: Events) -> None:
-    with pytest.raises(Refused) as refused:
-        run(f"{kind}.create", **sent)
-    assert (refused.value.message, refused.value.code) == ("NO_TITLE", code)
-    assert [(fault.field, fault.code) for fault in refused.value.faults] == [("name", code)]
+def test_a_name_is_needed(run: Run, kind: str, code: str, events: Events) -> None:
+    sent: tuple[dict[str, str | None], ...] = ({}, {"name": ""}, {"name": None}, {"title": "  "})
+    for body in sent:
+        with pytest.raises(Refused) as refused:
+            run(f"{kind}.create", **body)
+        assert (refused.value.message, refused.value.code) == ("NO_TITLE", code), body
+        assert [(fault.field, fault.code) for fault in refused.value.faults] == [("name", code)], body
     assert events() == []
 
 

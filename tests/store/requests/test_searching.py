@@ -68,6 +68,7 @@ SHAPES: dict[str, dict[str, int]] = {
 }
 
 
+IN_CHUNKS = {"few", "more"}  # of these, the rows are searched in several chunks, of the others in one
 OF_SHAPES = {"key_id", "operation", "address", "status", "method", "status_class"}  # others are the same however many there are
 
 
@@ -78,11 +79,8 @@ def shapes(monkeypatch: Any, request: Any) -> str:
     return str(request.param)
 
 
-@pytest.mark.parametrize("chunk", [20, 5000], ids=["many chunks", "one chunk"])
-def test_every_pair_of_filters_finds_what_passes_both(
-    store: Store, write: Write, monkeypatch: Any, shapes: str, chunk: int
-) -> None:
-    monkeypatch.setattr("trellis.store.requests.searching._CHUNK", chunk)
+def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write, monkeypatch: Any, shapes: str) -> None:
+    monkeypatch.setattr("trellis.store.requests.searching._CHUNK", 20 if shapes in IN_CHUNKS else 5000)
     everything = _some(60)
     write(everything)
     visited = 0
@@ -100,7 +98,7 @@ def test_every_pair_of_filters_finds_what_passes_both(
 
 
 @pytest.mark.usefixtures("shapes")
-@pytest.mark.parametrize("filters", [{"key_id": 2}, {"status_class": 4}, {"path": "7%", "status": 404}])
+@pytest.mark.parametrize("filters", [{"key_id": 2}, {"path": "7%", "status": 404}])
 def test_pages_follow_on_each_other_without_a_gap(store: Store, write: Write, monkeypatch: Any, filters: dict[str, Any]) -> None:
     compare_pages(store, write, monkeypatch, filters)
 

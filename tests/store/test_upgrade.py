@@ -23,7 +23,7 @@ from trellis.store.migrate import migrate
 from trellis.store.migrations import plan_migration
 from trellis.store.steps import find_step, list_steps
 
-ROWS: Final = int(os.environ.get("TRELLIS_TEST_UPGRADE", "20000"))
+ROWS: Final = int(os.environ.get("TRELLIS_TEST_UPGRADE", "5000"))
 FIRST: Final = min(list_steps())
 FILL: Final = """INSERT INTO requests (id, at, method, path, operation, key_id, address, status, duration, request_id)
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {rows})

@@ -41,7 +41,7 @@ def fill(store: Store, count: int, path: int) -> None:
 def test_the_counted_size_is_near_what_the_rows_occupy(store: Store, path: int) -> None:
     with store.reading() as tx:
         before = occupied(tx)
-    fill(store, 10_000, path)
+    fill(store, 3_000, path)
     with store.reading() as tx:
         counted, found = requests.check_size(tx)
         assert counted == found

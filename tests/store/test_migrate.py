@@ -105,7 +105,7 @@ def test_a_step_that_fails_leaves_nothing_behind(empty_database: Settings) -> No
     with pytest.raises(LookupError):
         migrate(empty_database, fail)
     assert tables(empty_database) == set()
-    assert migrate(empty_database) > 0
+    assert migrate(empty_database, to="0001") == 1
 
 
 def test_ctrl_c_in_a_statement_ends_a_migration_and_leaves_nothing_behind(
@@ -127,7 +127,7 @@ def test_ctrl_c_in_a_statement_ends_a_migration_and_leaves_nothing_behind(
         with pytest.raises(KeyboardInterrupt):
             migrate(empty_database)
     assert tables(empty_database) == set()
-    assert migrate(empty_database) > 0
+    assert migrate(empty_database, to="0001") == 1
 
 
 def test_a_step_for_which_the_disk_has_no_room_is_explained(
@@ -265,16 +265,15 @@ def test_programs_that_migrate_at_the_same_time_do_it_once(empty_database: Setti
     command = (sys.executable, "-c", program, empty_database.database_url)
     with ExitStack() as open_ones:
         started = [
-            open_ones.enter_context(running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)) for _ in range(3)
+            open_ones.enter_context(running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)) for _ in range(2)
         ]
         for process in started:
             assert process.stdin is not None
             process.stdin.write("now\n")
             process.stdin.flush()
         ran = [int(process.communicate(timeout=60)[0]) for process in started]
-    assert [process.returncode for process in started] == [0, 0, 0]
-    assert sorted(ran)[:2] == [0, 0]
-    assert sum(ran) > 0
+    assert [process.returncode for process in started] == [0, 0]
+    assert min(ran) == 0 < max(ran)
 
 
 def test_a_step_of_a_newer_version_is_not_known() -> None:

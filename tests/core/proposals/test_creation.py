@@ -1,5 +1,6 @@
 """Proposing: a call that a key may not run by itself is tried, undone, and kept until somebody decides."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -125,13 +126,20 @@ def test_one_that_would_inherit_something_else_by_now_gives_way_too(agent: Actor
     assert act.refuse(agent, "forums.create", name="Inside", parentId=news).message == "INVALID_PARENT"
 
 
-def test_at_the_limit_one_can_still_give_way(gate: Gate, agent: Actor, act: Act, run: Run, news: int) -> None:
+@pytest.fixture
+def five_at_most(gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So many proposals of one key may be open at once."""
+    monkeypatch.setattr(gate.calls, "environment", replace(gate.environment, proposals_per_key=5))
+
+
+@pytest.mark.usefixtures("five_at_most")
+def test_at_the_limit_one_can_still_give_way(agent: Actor, act: Act, run: Run, news: int) -> None:
     act(agent, "forums.update", news, name="Bulletin")
-    for number in range(gate.environment.proposals_per_key - 1):
+    for number in range(4):
         act(agent, "forums.create", name=f"Forum {number}")
     run("forums.update", news, minContent=2)
     made = act(agent, "forums.update", news, name="Bulletin").value
-    assert (made["id"], made["state"]) == (gate.environment.proposals_per_key + 1, "open")
+    assert (made["id"], made["state"]) == (6, "open")
 
 
 def test_it_is_the_same_however_it_is_sent(agent: Actor, act: Act, news: int) -> None:
@@ -179,13 +187,13 @@ def test_an_idempotency_key_gets_the_first_answer(agent: Actor, act: Act, run: R
     assert (again.replayed, again.value, again.verb and again.verb.status) == (True, first.value, 202)
 
 
-def test_a_key_has_so_many_open_proposals_at_most(gate: Gate, agent: Actor, make_agent: MakeAgent, act: Act, run: Run) -> None:
-    most = gate.environment.proposals_per_key
-    for number in range(most):
+@pytest.mark.usefixtures("five_at_most")
+def test_a_key_has_so_many_open_proposals_at_most(agent: Actor, make_agent: MakeAgent, act: Act, run: Run) -> None:
+    for number in range(5):
         act(agent, "forums.create", name=f"Forum {number}")
-    for number in range(20):
+    for number in range(3):
         refused = act.refuse(agent, "forums.create", name=f"More {number}")
-        assert (refused.message, refused.status, refused.facts) == ("TOO_MANY_PROPOSALS", 409, {"limit": most})
+        assert (refused.message, refused.status, refused.facts) == ("TOO_MANY_PROPOSALS", 409, {"limit": 5})
     act(make_agent("forums.create"), "forums.create", name="Another key's")
     run("proposals.withdraw", 1)
     act(agent, "forums.create", name="More")

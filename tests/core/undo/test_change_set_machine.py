@@ -152,5 +152,5 @@ class Community(UndoMachine):
 def test_change_sets_are_undone_and_redone_to_the_row(new_settings: NewSettings, small_blocks: None) -> None:
     """Bounded: enough to meet every step in many states, and done in a few seconds."""
     here = type("Here", (Community,), {"new_settings": new_settings})
-    bounded = settings(max_examples=settings().max_examples // 4, stateful_step_count=4)
+    bounded = settings(max_examples=settings().max_examples // 6, stateful_step_count=4)
     run_state_machine_as_test(here, settings=bounded)

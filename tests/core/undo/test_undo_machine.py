@@ -152,5 +152,5 @@ class Community(UndoMachine):
 def test_undone_changes_leave_every_row_as_it_was(new_settings: NewSettings, small_blocks: None) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
     here = type("Here", (Community,), {"new_settings": new_settings})
-    bounded = settings(max_examples=settings().max_examples // 5, stateful_step_count=25)
+    bounded = settings(max_examples=settings().max_examples // 8, stateful_step_count=25)
     run_state_machine_as_test(here, settings=bounded)

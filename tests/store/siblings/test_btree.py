@@ -13,7 +13,7 @@ def leaves(blocks: list[Block]) -> dict[int, int]:
     return {block.id: block.size for block in blocks if block.level == 0}
 
 
-@given(count=st.integers(1, 3000), first=st.integers(1, 99), capacity=st.integers(2, 64))
+@given(count=st.integers(1, 1000), first=st.integers(1, 99), capacity=st.integers(2, 64))
 def test_planned_blocks_are_consistent(count: int, first: int, capacity: int) -> None:
     blocks = plan_blocks(count, first, capacity)
     assert [block.id for block in blocks] == list(range(first, first + len(blocks)))
@@ -24,7 +24,7 @@ def test_planned_blocks_are_consistent(count: int, first: int, capacity: int) ->
     assert all(number <= capacity for number in entries.values())
 
 
-@given(count=st.integers(1, 3000), capacity=st.integers(2, 64), data=st.data())
+@given(count=st.integers(1, 1000), capacity=st.integers(2, 64), data=st.data())
 def test_a_position_is_the_offset_and_the_sum_of_the_starts(count: int, capacity: int, data: st.DataObject) -> None:
     blocks = {block.id: block for block in plan_blocks(count, 1, capacity)}
     position = data.draw(st.integers(0, count - 1))

@@ -189,7 +189,7 @@ def test_any_sequence_of_changes_leaves_the_order_of_the_lists(
 ) -> None:
     monkeypatch.setattr("trellis.store.engine.transaction._AT_ONCE", 7)  # so that many rows take several statements
     here = type("Here", (Siblings,), {"new_settings": new_settings})
-    bounded = settings(max_examples=settings().max_examples // 6, stateful_step_count=25)
+    bounded = settings(max_examples=settings().max_examples // 8, stateful_step_count=25)
     run_state_machine_as_test(here, settings=bounded)
 
 

@@ -46,7 +46,7 @@ def newest_change_set(run: Run) -> int:
 
 def test_few_statements_move_many_nodes(run: Run) -> None:
     counts: list[tuple[int, ...]] = []
-    for size in (20, 90):
+    for size in (10, 50):
         parent, other = create(run, 2)
         ids = create(run, size, parentId=parent)
         with StatementMeter() as ordered:
@@ -56,12 +56,12 @@ def test_few_statements_move_many_nodes(run: Run) -> None:
             run("core.batch", operations=[update(node, parentId=other) for node in ids])
         assert (order(run, other), order(run, parent)) == (ids, [])
         counts.append((ordered.count, moved.count))
-    assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 70 more nodes
+    assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 40 more nodes
 
 
 def test_few_statements_create_and_delete_many_nodes_and_bring_them_back(run: Run) -> None:
     counts: list[tuple[int, ...]] = []
-    for size in (20, 90):
+    for size in (10, 50):
         steps: list[Step] = [{"operation": "forums.create", "as": "top", "body": {"name": "Top"}}]
         steps += [
             {"operation": "forums.create", "body": {"name": f"Forum {n}", "parentId": {"$ref": "top.id"}}} for n in range(size)
@@ -77,20 +77,20 @@ def test_few_statements_create_and_delete_many_nodes_and_bring_them_back(run: Ru
             assert run("changesets.restore", newest_change_set(run))["undoneCount"] == size
         assert order(run, ids[0]) == ids[1:]
         counts.append((made.count, deleted.count, restored.count))
-    assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 70 more nodes
+    assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 40 more nodes
 
 
 @pytest.mark.slow
 def test_few_statements_create_many_nodes_behind_very_many(run: Run) -> None:
-    there = create(run, 1000) + create(run, 600)
+    there = create(run, 600)
     counts: list[int] = []
-    for size in (20, 90):
+    for size in (10, 50):
         with StatementMeter() as meter:
             there += create(run, size)
-        assert order(run) == there[:1000]
+        assert order(run) == there
         counts.append(meter.count)
     assert run("check.list")["problems"] == []
-    assert counts[1] < counts[0] + 30, counts  # of 70 more nodes
+    assert counts[1] < counts[0] + 30, counts  # of 40 more nodes
 
 
 def test_nodes_with_very_long_texts_are_changed_one_by_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,7 +108,7 @@ def test_nodes_with_very_long_texts_are_changed_one_by_one(run: Run, monkeypatch
 @pytest.mark.slow
 def test_few_statements_undo_many_moves(run: Run) -> None:
     counts: list[tuple[int, ...]] = []
-    for size in (20, 90):
+    for size in (10, 50):
         parent, other = create(run, 2)
         ids = create(run, size, parentId=parent)
         run("forums.order", parentId=parent, ids=ids[::-1])
@@ -124,7 +124,7 @@ def test_few_statements_undo_many_moves(run: Run) -> None:
 
 def test_few_statements_edit_many_nodes_and_undo_that_and_the_undo(run: Run) -> None:
     counts: list[tuple[int, ...]] = []
-    for size in (20, 90):
+    for size in (10, 50):
         group = run("groups.create", name=f"Crew {size}")["id"]
         ids = create(run, size)
         bodies = [{"name": f"New {node}", "externalId": f"forum-{node}", "permissions": {"view": [group]}} for node in ids]
@@ -137,12 +137,12 @@ def test_few_statements_edit_many_nodes_and_undo_that_and_the_undo(run: Run) -> 
             assert run("changesets.restore", newest_change_set(run))["undoneCount"] == size
         assert run("forums.get", ids[-1])["name"] == f"New {ids[-1]}"
         counts.append((edited.count, undone.count, redone.count))
-    assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 70 more nodes
+    assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 40 more nodes
 
 
 def test_few_statements_undo_the_undo_of_many_deletes(run: Run) -> None:
     counts: list[int] = []
-    for size in (20, 90):
+    for size in (10, 50):
         parent, *ids = create(run, 1) + create(run, size, description="Once more")
         run("core.batch", operations=[update(node, name="Changed before", parentId=parent) for node in ids])
         run("core.batch", operations=[{"operation": "forums.delete", "id": node} for node in ids])
@@ -153,7 +153,7 @@ def test_few_statements_undo_the_undo_of_many_deletes(run: Run) -> None:
         run("changesets.restore", newest_change_set(run))
         assert order(run, parent) == ids
         counts.append(deleted.count)
-    assert counts[1] < counts[0] + 10, counts  # of 70 more nodes
+    assert counts[1] < counts[0] + 10, counts  # of 40 more nodes
 
 
 def test_few_statements_bring_many_branches_back(run: Run) -> None:
@@ -225,7 +225,7 @@ def change(gate: Gate) -> Seen:
     ids = [one["result"]["id"] for one in gate.run(Call("core.batch", TERMINAL, {"operations": steps})).value["results"]]
     for moves in ([(1, 2), (10, 2)], [(3, 4), (5, 3)], [(6, 7), (7, 6)]):  # out of, into and below one that has moved
         yield try_to(gate, "core.batch", operations=[update(ids[node], parentId=ids[to]) for node, to in moves])
-    for turn in range(10):
+    for turn in range(6):
         steps = [build_move(choose, ids[:70]) for _ in range(8)]
         steps += [{"operation": "forums.order", "body": {"parentId": ids[1], "ids": choose.sample(ids[9:20], 4)}}] * (turn % 3 == 0)
         yield try_to(gate, "core.batch", operations=steps)
@@ -245,7 +245,7 @@ def nest(gate: Gate) -> Seen:
     steps += [{"operation": "forums.create", "as": f"{n}", "body": body} for n, body in enumerate(bodies, 1)]
     deep = run("core.batch", operations=steps)["results"][-1]["result"]["id"]
     ids, outcomes = create(run, 14), list[str]()
-    for turn in range(14):
+    for turn in range(8):
         moved = choose.sample(ids, 9)
         steps = []
         for n, node in enumerate(moved):
@@ -269,9 +269,9 @@ def edit(gate: Gate) -> Seen:
     top, other = create(run, 2, permissions={"view": groups[:2]})
     ids = [top, other, *create(run, 6, parentId=top), *create(run, 6, parentId=other)]
     ids += create(run, 3, parentId=ids[2])
-    for turn in range(14):
+    for turn in range(9):
         yield try_to(gate, "core.batch", operations=[build_edit(choose, node, ids, groups, turn) for node in choose.sample(ids, 9)])
-        if turn == 9:
+        if turn == 5:
             yield try_to(gate, "groups.delete", groups[1])
         last = run("events.list", order="newest", limit=1)["results"][0]["changeSet"]
         if turn % 2 and last is not None:

@@ -63,13 +63,22 @@ def _row(table: sa.Table) -> dict[str, Any]:
     return {column.key: next(value for kind, value in of if isinstance(column.type, kind)) for column in table.columns}
 
 
+def _types(column: sa.Column[Any]) -> tuple[str, ...]:
+    """Return what of another type to plant in a column: of what is as unreadable there as the rest, one, in each column another."""
+    if isinstance(column.type, type(JSON)):
+        return _TYPES
+    readable = _TYPES[:1] if isinstance(column.type, sa.Text) else ()
+    unreadable = _TYPES[len(readable) :]
+    return (*readable, unreadable[list(column.table.columns).index(column) % len(unreadable)])
+
+
 def _values(column: sa.Column[Any], tx: Transaction) -> Iterator[str]:
     """Yield what to plant in a column."""
     yield from _NUMBERS if isinstance(column.type, sa.Integer) else ()
     yield from _JSON if isinstance(column.type, type(JSON)) else ()
     yield from ("'{}'",) if column in _WITH_MEMBERS else ()
     yield from (_ENTRY,) if column is events.c.touched else ()
-    yield from _TYPES if tx.sqlite else ()
+    yield from _types(column) if tx.sqlite else ()
     yield from ("NULL",) if column.nullable else ()
 
 
@@ -85,7 +94,7 @@ def _plantings(tables: Iterable[sa.Table], tx: Transaction) -> Iterator[_Plantin
     for column in (column for table in tables for column in table.columns):
         for value in _values(column, tx):
             yield _Planting(column, value, everywhere=False)
-            if column.table in _READ_WHOLE:
+            if column.table in _READ_WHOLE and not _is_unreadable(column, value):
                 yield _Planting(column, value, everywhere=True)
 
 

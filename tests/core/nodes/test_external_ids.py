@@ -68,7 +68,7 @@ def test_it_is_255_visible_characters_at_most(run: Run, wrong: object) -> None:
         run("forums.create", name="News", externalId=wrong)
 
 
-@pytest.mark.parametrize("unseen", ["\u3164", "a\u115fb", "\u1160", "\uffa0", "\u2800", "a\u034fb"])
+@pytest.mark.parametrize("unseen", ["\u1160", "\u2800", "a\u034fb"])
 def test_it_holds_nothing_that_nobody_can_see(
     run: Run, settings: Settings, community: Community, unseen: str, database: DatabaseState
 ) -> None:

@@ -26,10 +26,10 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def top(run: Run, community: Community) -> int:
-    """A forum with 25 MB of descriptions below it."""
+    """A forum with 12 MB of descriptions below it."""
     top = int(run("forums.create", name="Top", externalId="top")["id"])
     part = int(run("forums.create", name="Part", parentId=top, description=LONGEST)["id"])
-    for _ in range(8):
+    for _ in range(7):
         run("forums.copy", part, withChildren=True, parentId=part)
     return top
 
@@ -47,7 +47,7 @@ def refuse(run: Run, operation: str, advice: str, **given: Any) -> None:
 def test_a_tree_of_very_long_texts_asks_for_a_part(run: Run, top: int) -> None:
     refuse(run, "forums.tree", "Send a smaller depth")
     refuse(run, "forums.tree", "Send a smaller depth", root=top)
-    assert run("forums.tree", root=top, depth=2)["total"] == 9
+    assert run("forums.tree", root=top, depth=2)["total"] == 8
 
 
 def test_an_export_of_very_long_texts_asks_for_a_part(run: Run, top: int) -> None:

@@ -40,6 +40,7 @@ def follow(run: Run, **asked: Any) -> list[list[int]]:
     return found
 
 
+@pytest.mark.slow
 def test_a_page_of_large_events_ends_early_and_none_is_left_out(run: Run, last: int) -> None:
     for filters in ({}, {"resource": "forums"}, {"type": "forum.updated"}, {"since": "2020-01-01"}):
         oldest = follow(run, limit=1000, **filters)
@@ -60,6 +61,7 @@ def test_a_page_has_one_event_however_large(run: Run, last: int, monkeypatch: py
     assert ([one["seq"] for one in page["results"]], page["next"], page["more"]) == ([last], last, False)
 
 
+@pytest.mark.slow
 def test_so_does_a_search(run: Run, last: int) -> None:
     for filters in ({}, {"resource": "forums"}, {"operation": "forums.update"}, {"actorType": "terminal"}):
         found: list[int] = []

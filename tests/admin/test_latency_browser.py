@@ -137,6 +137,7 @@ def test_a_slow_control_says_that_it_is_busy(page: Page, community: Community) -
     _arrow(page, "News").click()
     expect(_arrow(page, "News")).to_have_attribute("aria-busy", "true")
     assert violations(page) == []
+    _wait(page, lambda: held)
     (asked,) = held
     asked.continue_()
     expect(_children(page, "News")).to_have_count(2)

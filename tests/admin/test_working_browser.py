@@ -40,7 +40,7 @@ def test_a_slow_delete_says_that_it_is_under_way(page: Page, community: Communit
     page.route("**/delete", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
     page.get_by_role("radio", name="Delete them too").check()
     page.get_by_role("button", name="Delete News").dblclick(no_wait_after=True)
-    wait_until(lambda: beside.evaluate("localStorage.said"))
+    wait_until(lambda: beside.evaluate("localStorage.said") and held)
     (sent,) = held
     assert sent.request.method == "POST"
     sent.continue_()

@@ -8,6 +8,7 @@ from tests.browser import faults, list_complaints, opened, wait_until_drawn
 from tests.community import Community
 from tests.fixture_types import Run
 from tests.service_process import Service
+from tests.wait import wait_until
 
 pytestmark = [pytest.mark.browser, pytest.mark.parametrize("engine", ["sqlite"], indirect=True)]
 HTML = '<p onclick="x()">Say <b>hello</b></p><script>alert(1)</script><a href="https://elsewhere.example/">Away</a>'
@@ -137,8 +138,8 @@ def test_after_the_back_button_it_does_so_too_if_the_scripts_are_late(page: Page
     page.route("**/texts-de.json", lambda route: held.append(route))  # noqa: PLW0108  # Playwright marks what it calls
     page.go_back()
     expect(page.get_by_label("Name", exact=True)).to_have_value("Garden")
-    (texts,) = held
-    texts.continue_()
+    wait_until(lambda: page.evaluate("1") and held)
+    held.pop().continue_()
     expect(token).to_have_value(sent)
     page.get_by_role("button", name="anlegen").last.click()
     page.get_by_text("Garden wurde angelegt.").wait_for()

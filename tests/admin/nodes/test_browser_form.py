@@ -129,6 +129,7 @@ def test_after_the_back_button_it_does_so_too_if_the_scripts_are_late(page: Page
     """In another language they wait for their texts, and a browser may have shown the page by then."""
     page.set_extra_http_headers({"accept-language": "de"})
     page.goto("/admin/forums/new")
+    page.evaluate("async () => { await import(document.querySelector('script[src*=\"/panel.js\"]').src); }")  # it has run
     page.get_by_label("Name", exact=True).fill("Garden")
     token = page.locator("form[data-creates] [name=_submission]")
     sent = token.input_value()

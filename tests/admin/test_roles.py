@@ -9,6 +9,7 @@ import pytest
 
 from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.everything import group_alike
+from tests.each_engine import on_engines
 from tests.fixture_types import Events, MakeKey, Run, RunForEvent
 from trellis.admin.app import Panel
 from trellis.admin.page import Page
@@ -81,9 +82,7 @@ def test_every_page_names_what_it_needs(gate: Gate, settings: Settings) -> None:
             assert name in gate.catalogue, page.path
 
 
-@pytest.mark.parametrize(
-    ("engine", "role", "kinds"), _ENGINES, ids=str, indirect=["engine"], scope="session"
-)  # one engine after the other
+@on_engines(["role", "kinds"], _ENGINES)
 def test_a_role_can_do_what_it_is_shown_and_nothing_else(
     role: str, kinds: tuple[str, ...], gate: Gate, settings: Settings, records: dict[str, int], sign_in_as: Any, events: Events
 ) -> None:

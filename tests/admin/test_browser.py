@@ -82,7 +82,6 @@ def test_axe_finds_nothing_before_somebody_is_signed_in(chrome: Browser, service
     look("/admin")
     look(_first_run_link(service))
     look("/admin/first-run/spent", LOOKS[:1])
-    page.set_viewport_size({"width": 1280, "height": 900})
     _begin(page, service)
     page.get_by_role("button", name="Sign out").click()
     page.get_by_role("heading", name="Sign in").wait_for()

@@ -28,7 +28,6 @@ def test_each_role_sees_its_menu_and_pages_without_a_fault(page: Page, let_in: L
     for role, (shown, hidden, page_of_it) in MENUS.items():
         made = run("admins.create", name=role, login=role, password=PASSWORD, mustChangePassword=False, role=role)
         let_in(page, int(made["id"]))
-        page.set_viewport_size({"width": 1280, "height": 900})
         page.goto("/admin")
         menu = page.get_by_role("navigation", name="Panel")
         expect(menu.get_by_role("link", name=shown)).to_be_visible()

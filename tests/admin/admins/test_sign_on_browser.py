@@ -68,7 +68,6 @@ def test_somebody_signs_in_confirms_and_signs_out_and_another_links_without_scri
     page = window.new_page()
     page.goto("/admin/keys")
     assert faults(page) == {}
-    page.set_viewport_size({"width": 1280, "height": 900})
     _sign_on(page, "ada")
     expect(page).to_have_url(f"{address}/admin/keys")  # where she was going
     page.goto("/admin/account")

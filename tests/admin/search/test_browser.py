@@ -55,7 +55,6 @@ def test_everything_is_reached_from_the_keyboard(page: Page, community: Communit
     _open(page)
     expect(_active(page)).to_contain_text("Overview")
     assert faults(page) == {}
-    page.set_viewport_size({"width": 1280, "height": 900})
     page.keyboard.type("betas")
     expect(_active(page)).to_contain_text("Betas")
     expect(_active(page)).to_contain_text("News > Releases")

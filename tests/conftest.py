@@ -101,6 +101,13 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     return 0
 
 
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Run folders in a process for each core, unless somebody wants to see what the tests print; and single files in this one."""
+    is_watched = config.getoption("capture") == "no" or config.getoption("usepdb")
+    return 0 if is_watched or not any(Path(each).is_dir() for each in config.args) else None
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip what is slow, unless it is asked for; then it comes first in each process, so that none waits for it at the end.
@@ -108,14 +115,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     So does what starts the service, and waits for it more than it does something.
 
     A test that could run on both engines runs on one of them, half of the tests on each, unless all are asked for. A test in a
-    browser does so even then: what a page does with an engine is tested without a browser on both. TRELLIS_TEST_BROWSER=both runs
-    those on both.
+    browser does so even then: what a page does with an engine is tested without a browser on both. So does one that looks at
+    nothing which an engine could make differ, and is marked so. TRELLIS_TEST_ENGINES=both runs those on both.
     """
-    thorough = config.getoption(_THOROUGH)
-    in_both_browsers = os.environ.get("TRELLIS_TEST_BROWSER") == "both"
+    thorough, all_on_both = config.getoption(_THOROUGH), os.environ.get("TRELLIS_TEST_ENGINES") == "both"
 
     def runs_on_both(item: pytest.Item) -> bool:
-        return in_both_browsers if item.get_closest_marker("browser") is not None else thorough
+        return all_on_both if any(map(item.get_closest_marker, ("browser", "either_engine"))) else thorough
 
     _spread_over_engines(config, items, runs_on_both)
     slow = {item for item in items if item.get_closest_marker("slow") is not None}

@@ -30,6 +30,7 @@ from trellis.core.admins.sessions import insert_session
 from trellis.core.fields import format_timestamp
 from trellis.core.gate import Gate
 from trellis.core.operation import Call
+from trellis.errors import Refused
 from trellis.settings import Settings
 
 PASSWORD: Final = "correct horse battery"
@@ -117,6 +118,29 @@ def before_writing(act: Callable[[], object]) -> Iterator[None]:
         patch.setattr(Gate, "submit", submit_late)
         yield
     assert not waiting, "nothing was written"
+
+
+@contextmanager
+def unreachable_after_writing() -> Iterator[None]:
+    """Refuse whatever is read by operations after the first write, as while the database cannot be reached."""
+    has_written, run, submit = [], Gate.run, Gate.submit
+
+    def submit_first(gate: Gate, call: Call) -> Any:
+        written = submit(gate, call)
+        if "dryRun" not in call.raw:
+            has_written.append(True)
+        return written
+
+    def run_before(gate: Gate, call: Call) -> Any:
+        if has_written:
+            raise Refused("BUSY", "The database cannot be reached.")
+        return run(gate, call)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Gate, "submit", submit_first)
+        patch.setattr(Gate, "run", run_before)
+        yield
+    assert has_written, "nothing was written"
 
 
 class MakeVisitor(Protocol):

@@ -9,7 +9,7 @@ from typing import Final
 import pyotp
 import pytest
 
-from tests.admin.conftest import LOGIN, Visitor, page_text
+from tests.admin.conftest import LOGIN, Visitor, page_text, unreachable_after_writing
 from tests.admin.everything import KIND
 from tests.admin.html_forms import find_form, read_forms
 from tests.admin.webhooks.rows import insert_delivery
@@ -106,7 +106,7 @@ CASES: Final[tuple[tuple[str, str, dict[str, str], Prepare | None, str], ...]] =
     ("/webhooks/new", "", {"url": "https://hooks.example/two", "events": "*"}, None, "shown once"),
     ("/webhooks/1", "/webhooks/1/test", {}, _make_webhook, "A test is being sent."),
     ("/webhooks/1/delete", "", {}, _make_webhook, "deleted"),
-    ("/forums/7/delete", "/forums/7/delete", {"_action": "delete"}, None, "deleted"),
+    ("/forums/4/delete", "/forums/4/delete", {"_action": "delete"}, None, "deleted"),
     ("/forums/7/move", "/forums/7/move", {"place": "first", "_action": "save"}, None, "Staff"),
     ("/forums/7/copy", "/forums/7/copy", {"_action": "save"}, None, "cop"),
     ("/forums/7", "/forums/7", {"name": "Twice", "_action": "save"}, None, "Saved."),
@@ -223,6 +223,34 @@ def test_it_takes_effect_once(  # noqa: PLR0917  # a table of forms
     assert len(events()) == before + 1
     shown = second if second.status_code == 200 else admin.get(second.headers["location"].removeprefix("/admin"))
     assert told in page_text(shown)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(("path", "action", "typed", "prepare", "told"), CASES)
+def test_what_it_did_is_told_even_if_nothing_can_be_read_afterwards(  # noqa: PLR0917  # a table of forms
+    admin: Visitor,
+    community: Community,
+    gate: Gate,
+    run: Run,
+    events: Events,
+    path: str,
+    action: str,
+    typed: dict[str, str],
+    prepare: Prepare | None,
+    told: str,
+) -> None:
+    """A page that says that the database cannot be reached also says that nothing has changed."""
+    del community, told
+    if prepare is not None:
+        prepare(run, gate)
+    path, action = (text.format(last=events()[-1]["seq"]) for text in (path, action))
+    forms = (one for one in read_forms(admin.get(path)) if one.action.removeprefix("/admin") == action)
+    form = next(one for one in forms if CSRF in dict(one.pairs))
+    before = len(events())
+    with unreachable_after_writing():
+        response = admin.post(action or path, form.filled(**typed))
+    assert response.status_code in {200, 303}, page_text(response)
+    assert len(events()) == before + 1
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)

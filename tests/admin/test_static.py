@@ -46,3 +46,20 @@ def test_files_are_compressed_for_a_browser_that_can_read_it(visitor: MakeVisito
         assert plain.headers["vary"] == compressed.headers["vary"] == "accept-encoding"
         assert compressed.content == plain.content
         assert int(compressed.headers["content-length"]) < len(plain.content) / 2
+
+
+@pytest.mark.parametrize(
+    ("coding", "compressed"),
+    [
+        ("gzip", True),
+        ("br;q=1.0, GZIP;q=0.8", True),
+        ("gzip;q=0, br", False),
+        ("br, gzip; q=0.000", False),
+        ("xgzip", False),
+        ("", False),
+    ],
+)
+def test_files_are_compressed_for_nobody_else(visitor: MakeVisitor, coding: str, compressed: bool) -> None:
+    somebody = visitor()
+    response = somebody.get(_folder(somebody) + "mark.svg", headers={"accept-encoding": coding})
+    assert ("content-encoding" in response.headers) == compressed

@@ -257,19 +257,18 @@ class PageRequest:
     async def fetch(
         self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None, *, slow: bool = False
     ) -> Any:
-        """Return the value of an operation that reads. Raises Refused.
-
-        Pass `slow` for a read that may take more than about 10 ms, so that it does not block the other requests of this process.
-        """
+        """Return the value of an operation that reads. A `slow` one, of more than about 10 ms, runs in a thread. Raises Refused."""
         call = self.trace(Call(operation, self.actor, raw or {}, target))
         return (await self.runner.perform(call, slow=slow)).value
 
     async def find(self, operation: str, target: int) -> Any:
-        """Return the record that an operation reads; None if it refuses to, as for a record that has been deleted."""
+        """Return the record that an operation reads; None if there is none, or none for this person. Raises Refused otherwise."""
         try:
             return await self.fetch(operation, target=target)
-        except Refused:
-            return None
+        except Refused as refused:
+            if refused.status < 500:
+                return None
+            raise
 
     async def dry_run(self, operation: str, raw: Mapping[str, Any] | None = None, target: int | None = None) -> Any:
         """Return what a write would do, without saving anything. Raises Refused."""

@@ -20,6 +20,7 @@ _TYPES: Final = {".js": "text/javascript", ".css": "text/css", ".svg": "image/sv
 _WORKER: Final = "answers.js"  # the script that watches over all pages of the panel, though it is in this folder
 _SHARED: Final = "panel.js"  # the script that every page loads
 _TEXTS: Final = re.compile(r"texts-([A-Za-z-]{2,20})\.json")
+_READS_GZIP: Final = re.compile(r"(?:^|,)\s*gzip\s*(?:$|,|;(?!\s*q=0(?:\.0*)?\s*(?:$|,)))", re.IGNORECASE)  # "gzip;q=0" says no
 _IMPORT: Final = re.compile(r'^import (\{ [\w, ]+ \}) from "\./([a-z]+)\.js";$', re.MULTILINE)
 _EXPORT: Final = re.compile(r"^export (?=(?:(?:async )?function|class|const) (\w+))", re.MULTILINE)
 
@@ -57,7 +58,7 @@ class Static:
         headers = {"cache-control": kept, "vary": "accept-encoding"}
         if name == _WORKER:
             headers["service-worker-allowed"] = f"{PREFIX}/"
-        if "gzip" in request.headers.get("accept-encoding", ""):
+        if _READS_GZIP.search(request.headers.get("accept-encoding", "")):
             headers["content-encoding"] = "gzip"
             content = compressed
         return Response(content, headers=headers, media_type=_TYPES[Path(name).suffix])

@@ -183,5 +183,8 @@ def _describe(kind: NodeKind, record: Mapping[str, Any], plan: DeletePlan, *, mo
 
 async def _address_after(kind: NodeKind, request: PageRequest, record: Mapping[str, Any]) -> str:
     parent = record.get("parentId")
-    above = None if parent is None else await request.find(kind.operation("get"), parent)
+    try:
+        above = None if parent is None else await request.find(kind.operation("get"), parent)
+    except Refused:  # it cannot be read now: the delete is told in any case
+        above = None
     return f"/{kind.name}" if above is None else await tree_address(request, kind, above)

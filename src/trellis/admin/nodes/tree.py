@@ -11,6 +11,7 @@ from trellis.admin.page import PageRequest
 from trellis.admin.submitted import parse_page_number
 from trellis.core.fields import EVERYONE, Boolean, Color
 from trellis.core.nodes import NodeKind
+from trellis.errors import Refused
 from trellis.sentences import say
 
 PER_LEVEL: Final = 100
@@ -136,11 +137,17 @@ def describe_lock(guests: frozenset[int], kind: NodeKind, record: Mapping[str, A
 
 
 async def tree_address(request: PageRequest, kind: NodeKind, record: Mapping[str, Any]) -> str:
-    """Return the address, without /admin, of the page that shows a node among its siblings."""
+    """Return the address, without /admin, of the page that shows a node among its siblings.
+
+    If its ancestors cannot be read now, it is that of the node: what has just been written is told in any case.
+    """
     number = record["id"]
     if not kind.ordered:
         return f"/{kind.name}/{number}"
-    path = (await request.fetch(f"{kind.name}.ancestors", {"ids": [number]}))[number] if kind.tree else []
+    try:
+        path = (await request.fetch(f"{kind.name}.ancestors", {"ids": [number]}))[number] if kind.tree else []
+    except Refused:
+        return f"/{kind.name}/{number}"
     if not path:
         return _level_address(kind, None, record["position"], number)
     shallow = len(path) <= _MAX_DEPTH and all(node["position"] < PER_LEVEL for node in path[1:])

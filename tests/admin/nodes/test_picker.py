@@ -8,6 +8,9 @@ from tests.admin.conftest import Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.fixture_types import Run
 from trellis.admin.nodes import picker
+from trellis.core.gate import Gate
+from trellis.core.operation import Call
+from trellis.errors import Refused
 
 _FEW = 3
 
@@ -48,6 +51,24 @@ def test_nodes_below_excluded_ones_do_not_hide_others(admin: Visitor, run: Run) 
         run("forums.create", name=f"Garden {number}", parentId=top)
     run("forums.create", name="Garden tools")
     assert _found(admin, "garden", f"&not={top}") == (["Garden tools"], 0)
+
+
+def test_a_parent_that_cannot_be_read_now_is_not_said_to_be_missing(
+    admin: Visitor, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent, path = run("forums.create", name="Garden")["id"], "/forums/new"
+    filled = find_form(admin.get(path), path).filled(parentId=str(parent), name="Tools", _action="save")
+    read = Gate.run
+
+    def read_others(gate: Gate, call: Call) -> Any:
+        if (call.operation, call.target) == ("forums.get", parent):
+            raise Refused("BUSY", "The database cannot be reached.")
+        return read(gate, call)
+
+    monkeypatch.setattr(Gate, "run", read_others)
+    refused = admin.post(path, filled | {"name": ""})
+    assert refused.status_code == 503
+    assert "cannot be reached" in page_text(refused)
 
 
 def test_more_counts_no_node_that_cannot_be_chosen_and_was_read(admin: Visitor, run: Run) -> None:

@@ -152,8 +152,10 @@ async def _decide_on(
 
 
 async def _is_decided(request: PageRequest, decision: Decision, number: int) -> bool:
-    proposal = await request.find("proposals.get", number)
-    return proposal is not None and is_decided(request, decision, proposal)
+    try:
+        return is_decided(request, decision, await request.fetch("proposals.get", target=number))
+    except Refused:
+        return False
 
 
 async def _ask_for_password(request: PageRequest, numbers: Sequence[int]) -> None:

@@ -36,6 +36,7 @@ def test_a_read_returns_what_the_api_returns(agent: AgentClient, api: ApiClient,
         assert listed == api.get(f"{FORUMS}?perPage=2&sortBy=name&parentId=root").json()
 
 
+@pytest.mark.either_engine
 def test_what_is_too_large_for_an_agent_is_refused_with_what_to_do(
     agent: AgentClient, run: Run, community: Community, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,6 +226,7 @@ def test_a_grant_that_was_taken_since_is_named(agent: AgentClient, key: MakeKey,
     assert "forums.create" not in {tool["name"] for tool in agent.tools(key=text)}
 
 
+@pytest.mark.either_engine
 def test_what_is_no_tool_is_an_error_of_the_protocol(agent: AgentClient, database: DatabaseState) -> None:
     names: list[Any] = ["nonsense", "keys.create", "keys.list", "admins.list", "forums.restore", "", None, 7, [], "x" * 9999]
     with database.unchanged():
@@ -235,12 +237,14 @@ def test_what_is_no_tool_is_an_error_of_the_protocol(agent: AgentClient, databas
             assert told["code"] in {-32602, -32020}, name  # what is no text agrees with no header
 
 
+@pytest.mark.either_engine
 def test_a_body_that_is_too_large_is_refused_unread(agent: AgentClient, database: DatabaseState) -> None:
     with database.unchanged():
         told = agent.error("tools/call", {"name": "forums.create", "arguments": {"name": "A" * 2**20}})
     assert (told["status"], told["code"], told["data"]["errorMessage"]) == (413, 413, "BODY_TOO_LARGE")
 
 
+@pytest.mark.either_engine
 def test_a_document_may_be_as_large_as_over_the_api(agent: AgentClient) -> None:
     document = "format: trellis/1\nname: large\ncalendars: []\n#" + "x" * 2**20
     assert agent.value("structure.plan", {"document": document, "allowEmpty": True})["name"] == "large"
@@ -252,6 +256,7 @@ def test_a_document_may_be_as_large_as_over_the_api(agent: AgentClient) -> None:
     assert answer.json()["result"]["structuredContent"]["name"] == "large", answer.text
 
 
+@pytest.mark.either_engine
 def test_older_clients_name_the_tool_of_a_large_document_in_the_body_alone(agent: AgentClient, database: DatabaseState) -> None:
     document = "format: trellis/1\nname: large\ncalendars: []\n#" + "x" * 2**20
 
@@ -276,6 +281,7 @@ def test_a_number_that_is_too_large_is_refused_and_not_read_as_null(agent: Agent
     assert (error["code"], error["message"]) == (-32700, "The body is not valid JSON: the number 1e999 is too large.")
 
 
+@pytest.mark.either_engine
 def test_only_json_is_read(agent: AgentClient, database: DatabaseState) -> None:
     with database.unchanged():
         for header in ({"Content-Type": "text/plain"}, {"Content-Encoding": "gzip"}):
@@ -283,6 +289,7 @@ def test_only_json_is_read(agent: AgentClient, database: DatabaseState) -> None:
             assert (answer.status_code, answer.json()["error"]["data"]["errorMessage"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
 
 
+@pytest.mark.either_engine
 def test_only_posts_are_answered(agent: AgentClient) -> None:
     for method in ("GET", "DELETE", "PUT", "HEAD"):
         answer = agent.api(method, "", prefix="/mcp")
@@ -292,6 +299,7 @@ def test_only_posts_are_answered(agent: AgentClient) -> None:
 # --- who asks -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.either_engine
 def test_without_a_key_nothing_is_told(agent: AgentClient, database: DatabaseState) -> None:
     with database.unchanged():
         for method in ("server/discover", "initialize", "tools/list", "nonsense"):
@@ -321,6 +329,7 @@ def test_calls_and_requests_share_one_limit(make_api: MakeApiClient) -> None:
     assert int(answer.headers["retry-after"]) > 0
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("origin", "changes", "status"),
     [
@@ -344,6 +353,7 @@ def test_pages_of_other_origins_are_refused(make_api: MakeApiClient, origin: str
         assert answer.json()["error"]["data"]["errorMessage"] == "ORIGIN_NOT_ALLOWED"
 
 
+@pytest.mark.either_engine
 def test_a_page_on_this_machine_may_ask_a_service_on_it(make_api: MakeApiClient) -> None:
     agent = AgentClient(make_api())
     for host in ("localhost:8000", "127.0.0.1:8000", "[::1]:8000"):
@@ -352,6 +362,7 @@ def test_a_page_on_this_machine_may_ask_a_service_on_it(make_api: MakeApiClient)
         assert agent.send("tools/list", headers={"Host": host, "Origin": origin}).status_code == 403
 
 
+@pytest.mark.either_engine
 def test_a_browser_that_asks_first_is_told_what_it_may_send(make_api: MakeApiClient) -> None:
     api = make_api(cors_origins=("https://desk.example",))
     answer = api("OPTIONS", "", prefix="/mcp", key=None, headers={"Origin": "https://desk.example"})
@@ -400,6 +411,12 @@ def test_the_log_has_no_secret_and_not_all_of_what_is_long(agent: AgentClient, r
     assert '"name":"Hidden","password":"…"' in rows[-1]["path"]
 
 
+def test_a_method_that_not_every_database_can_hold_keeps_no_request_out_of_the_log(agent: AgentClient, run: Run) -> None:
+    agent.tools()
+    agent.post(orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "odd\0method", "params": {}}), {"MCP-Protocol-Version": OLDER[0]})
+    assert [one["path"] for one in logged(agent, run)] == ["/mcp odd\ufffdmethod", "/mcp tools/list"]
+
+
 def test_a_key_whose_requests_are_not_logged_leaves_none(agent: AgentClient, run: Run, key: MakeKey) -> None:
     agent.value("forums.list", key=key("forums.list", logRequests=False))
     assert not [row for row in logged(agent, run) if row["path"].startswith("/mcp")]
@@ -408,6 +425,7 @@ def test_a_key_whose_requests_are_not_logged_leaves_none(agent: AgentClient, run
 # --- resources ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.either_engine
 def test_resources_are_listed_by_grants(agent: AgentClient, key: MakeKey) -> None:
     def listed(*grants: str) -> list[str]:
         return [one["uri"] for one in agent.ask("resources/list", key=key(grants))["resources"]]
@@ -426,6 +444,7 @@ def test_a_resource_holds_what_its_operation_returns(agent: AgentClient, api: Ap
     assert community.news
 
 
+@pytest.mark.either_engine
 def test_what_may_be_large_is_not_encoded_on_the_event_loop(
     agent: AgentClient, api: ApiClient, monkeypatch: pytest.MonkeyPatch, community: Community
 ) -> None:
@@ -446,12 +465,14 @@ def test_what_may_be_large_is_not_encoded_on_the_event_loop(
     assert threading.main_thread().name not in encoded
 
 
+@pytest.mark.either_engine
 def test_the_guide_is_a_page(agent: AgentClient, key: MakeKey) -> None:
     (held,) = agent.ask("resources/read", {"uri": "trellis://guide"}, key=key())["contents"]
     assert held["mimeType"] == "text/markdown"
     assert held["text"].startswith("# Trellis")
 
 
+@pytest.mark.either_engine
 def test_a_resource_that_may_not_be_read_is_not_there(agent: AgentClient, key: MakeKey) -> None:
     reader = key("categories.list")
     for uri in ("trellis://nonsense", "trellis://tree/forums", "file:///etc/passwd", "", 7):

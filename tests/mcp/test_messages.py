@@ -9,7 +9,9 @@ import pytest
 
 from tests.agent_client import ENVELOPE, OLDER, VERSION, AgentClient
 from tests.database_state import DatabaseState
-from tests.fixture_types import MakeKey, Run
+from tests.fixture_types import MakeKey
+
+pytestmark = pytest.mark.either_engine
 
 PARSE_ERROR, INVALID_REQUEST, NO_METHOD, INVALID_PARAMS = -32700, -32600, -32601, -32602
 MISMATCH, UNSUPPORTED = -32020, -32022
@@ -190,10 +192,3 @@ def test_a_notification_is_accepted_and_does_nothing(agent: AgentClient, databas
     with database.unchanged():
         answer = agent.post(orjson.dumps(body(id=None)), HEADERS)
     assert (answer.status_code, answer.content) == (202, b"")
-
-
-def test_a_method_that_not_every_database_can_hold_keeps_no_request_out_of_the_log(agent: AgentClient, run: Run) -> None:
-    agent.tools()
-    agent.post(orjson.dumps(body(method="odd\0method", params={})), {"MCP-Protocol-Version": OLDER[0]})
-    agent.api.do(agent.api.application.service.log.flush())
-    assert [one["path"] for one in run("requests.list")["results"]] == ["/mcp odd\ufffdmethod", "/mcp tools/list"]

@@ -113,6 +113,7 @@ def test_an_ended_session_loses_no_typed_text(admin: Visitor, mira: int, clock: 
     assert run("admins.get", mira)["name"] == "Mira Holm"
 
 
+@pytest.mark.either_engine
 def test_nobody_is_told_that_what_they_typed_is_kept_who_has_typed_nothing(admin: Visitor, key: MakeKey, clock: Clock) -> None:
     key("forums.list")
     stale = admin.post("/keys/1/resume", {"_submission": "a"}, csrf="0" * 64)
@@ -126,6 +127,7 @@ def test_nobody_is_told_that_what_they_typed_is_kept_who_has_typed_nothing(admin
         assert "typed" not in page_text(page)
 
 
+@pytest.mark.either_engine
 def test_a_stale_form_that_is_too_long_to_be_kept_is_not_said_to_be_there(admin: Visitor) -> None:
     few, many = (
         admin.post("/proposals", {"_action": "approve", "proposal": [str(n) for n in range(1, count)]}, csrf="0" * 64)
@@ -138,6 +140,7 @@ def test_a_stale_form_that_is_too_long_to_be_kept_is_not_said_to_be_there(admin:
     assert "Nothing has been changed. What you typed is too long to be kept: go back" in page_text(many)
 
 
+@pytest.mark.either_engine
 def test_what_was_too_long_to_be_kept_is_not_said_to_be_there(admin: Visitor, clock: Clock) -> None:
     document = {"document": "x" * 300_000, "_action": "plan"}
     clock.move(hours=9)
@@ -163,6 +166,7 @@ def test_signing_in_again_takes_what_was_kept_in_any_script(admin: Visitor, cloc
         assert "\N{GREEK SMALL LETTER OMEGA}" * letters in again.text
 
 
+@pytest.mark.either_engine
 def test_what_was_too_long_to_be_kept_while_the_password_was_asked_for_is_not_sent(admin: Visitor, clock: Clock) -> None:
     clock.move(minutes=20)
     admin.get("/keys")
@@ -181,6 +185,7 @@ def test_a_form_larger_than_a_mebibyte_is_refused_in_the_layout(admin: Visitor, 
     assert events() == before
 
 
+@pytest.mark.either_engine
 def test_a_field_that_is_not_on_the_form_is_refused(admin: Visitor, mira: int, events: Events) -> None:
     before = events()
     response = admin.post(f"/administrators/{mira}", {"name": "M", "login": LOGIN, "disabledAt": "now"})
@@ -204,10 +209,12 @@ def test_what_is_not_there_is_said_in_the_layout(admin: Visitor, path: str, stat
     assert "endpoint" not in page_text(response)
 
 
+@pytest.mark.either_engine
 def test_a_wrong_method_is_405(admin: Visitor) -> None:
     assert admin.get("/account/zone").status_code == 405
 
 
+@pytest.mark.either_engine
 def test_a_script_is_answered_in_json(admin: Visitor, visitor: MakeVisitor, mira: int) -> None:
     accept = {"accept": "application/json"}
     assert visitor().get("/account", headers=accept).json()["message"] == "NO_SESSION"
@@ -216,11 +223,13 @@ def test_a_script_is_answered_in_json(admin: Visitor, visitor: MakeVisitor, mira
     assert (stale.status_code, stale.json()["message"]) == (412, "PRECONDITION_FAILED")
 
 
+@pytest.mark.either_engine
 def test_the_token_may_come_in_a_header(admin: Visitor, mira: int) -> None:
     headers = {"x-csrf-token": admin.csrf}
     assert admin.post(f"/administrators/{mira}", {"name": "M", "login": LOGIN}, csrf="", headers=headers).status_code == 303
 
 
+@pytest.mark.either_engine
 def test_a_script_in_a_name_does_not_run(admin: Visitor, run: Run) -> None:
     run("admins.create", name="<script>alert(1)</script>", login="x", password=PASSWORD)
     for path in ("", "/administrators", "/administrators/2"):
@@ -324,6 +333,7 @@ def test_cookies_and_parameters_of_a_visitor_are_not_taken_apart(visitor: MakeVi
         assert somebody.get(path).status_code == 303
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("letter", ["x", "庭", "\N{SEEDLING}", '"'], ids=["ASCII", "CJK", "emoji", "quotes"])
 def test_a_long_message_fits_into_a_cookie_and_is_shown(
     visitor: MakeVisitor, mira: int, run: Run, monkeypatch: pytest.MonkeyPatch, letter: str
@@ -341,6 +351,7 @@ def test_a_long_message_fits_into_a_cookie_and_is_shown(
     assert "\N{REPLACEMENT CHARACTER}" not in page_text(admin.get("/forums"))
 
 
+@pytest.mark.either_engine
 def test_what_a_browser_without_its_cookies_sends_is_not_said_to_be_kept(visitor: MakeVisitor, mira: int) -> None:
     """As from a tab that the browser has opened again after it was closed: nothing is read before the visitor is known."""
     browser = visitor()

@@ -12,6 +12,8 @@ from tests.admin.html_forms import read_forms
 from tests.community import Community
 from tests.fixture_types import Events, Run
 
+pytestmark = pytest.mark.either_engine
+
 _PART = '--cut\r\nContent-Disposition: form-data; name="{}"\r\n\r\n{}\r\n'
 _TYPE = {"content-type": "multipart/form-data; boundary=cut"}
 

@@ -10,6 +10,8 @@ from trellis.errors import Fault, Refused, refuse_faults
 from trellis.kinds import KINDS
 from trellis.languages import ENGLISH
 
+pytestmark = pytest.mark.either_engine
+
 _OPTIONS = {"view": "See it.", "add": "Add to it."}
 _FIELDS = (
     Field("name", Text(20, 1), "Its name.", required=True),

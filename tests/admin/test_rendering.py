@@ -17,6 +17,8 @@ from trellis.compose import catalogue_of
 from trellis.core.fields import format_timestamp
 from trellis.kinds import KINDS
 
+pytestmark = pytest.mark.either_engine
+
 NOW = datetime(2026, 1, 31, 9, 30, tzinfo=UTC)
 
 

@@ -39,6 +39,7 @@ def _shown(page: Any) -> list[str]:
     return [re.sub(r"<[^>]+>", "", cell).partition(" ")[2] for cell in cells]
 
 
+@pytest.mark.either_engine
 def test_an_empty_log_says_how_to_begin(admin: Visitor) -> None:
     page = admin.get("/requests")
     assert page.status_code == 200
@@ -105,6 +106,7 @@ def test_each_filter_stands_in_the_address(admin: Visitor, log: Log) -> None:
             assert 'href="/admin/requests"' in page.text
 
 
+@pytest.mark.either_engine
 def test_filters_that_make_no_sense_are_said_and_nothing_breaks(admin: Visitor, log: Log) -> None:
     log()
     for query in (
@@ -141,6 +143,7 @@ def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, log: Log)
     assert "This is the end of the log" in page_text(end)
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("code", "said"),
     [
@@ -245,6 +248,7 @@ def test_what_was_approved_leads_to_the_request_that_approved_it(log: Log, gate:
     assert run("requests.get", 2)["event"] == approved.event
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("operation", "missing"),
     [("forums.list", "forums.list"), ("forums.tree", "forums.list"), ("forums.put_external", "forums.update")],
@@ -259,6 +263,7 @@ def test_a_request_that_lacked_a_grant_leads_to_giving_it(
     assert f'href="/admin/keys/1/edit?grant={missing}"' in page.text
 
 
+@pytest.mark.either_engine
 def test_requests_to_each_operation_of_the_api_can_be_chosen(admin: Visitor, gate: Gate) -> None:
     page = admin.get("/requests").text
     offered = re.findall(r'<option value="([a-z_]+\.[a-z_]+)"', page)
@@ -277,6 +282,7 @@ def test_a_request_that_is_not_there_is_said_to_be_so(admin: Visitor) -> None:
     assert admin.get(f"/requests/{10**17}").status_code == 404
 
 
+@pytest.mark.either_engine
 def test_hostile_paths_never_run(admin: Visitor, log: Log) -> None:
     hostile = "/api/<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
     log(0, path=hostile, operation=None, status=404, request_id="<b>id</b>"[:20], address="192.0.2.7", error="2S291/1")

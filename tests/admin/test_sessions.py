@@ -43,6 +43,7 @@ def test_a_wrong_login_or_password_is_not_told_apart(visitor: MakeVisitor, mira:
     assert "Login or password is incorrect" in page_text(response)
 
 
+@pytest.mark.either_engine
 def test_the_cookie_is_kept_from_scripts_and_other_sites(visitor: MakeVisitor, mira: int) -> None:
     cookie = next(c for c in visitor().sign_in().headers.get_list("set-cookie") if c.startswith("trellis_session="))
     assert "HttpOnly" in cookie
@@ -50,6 +51,7 @@ def test_the_cookie_is_kept_from_scripts_and_other_sites(visitor: MakeVisitor, m
     assert "Secure" not in cookie
 
 
+@pytest.mark.either_engine
 def test_under_https_the_cookie_is_secure_and_bound_to_the_host(visitor: MakeVisitor, mira: int) -> None:
     cookie = next(c for c in visitor(https=True).sign_in().headers.get_list("set-cookie") if "trellis_session=" in c)
     assert cookie.startswith("__Host-trellis_session=")
@@ -70,6 +72,7 @@ def test_the_scheme_of_the_public_address_makes_cookies_secure_however_the_host_
     assert response.headers["strict-transport-security"] == "max-age=31536000; includeSubDomains"
 
 
+@pytest.mark.either_engine
 def test_without_https_browsers_are_not_told_to_insist_on_it(visitor: MakeVisitor) -> None:
     assert "strict-transport-security" not in visitor().get("/sign-in").headers
     assert "strict-transport-security" not in visitor(public_url="http://panel.example").get("/sign-in").headers
@@ -418,6 +421,7 @@ def test_an_attempt_is_not_counted_unless_it_is_checked_even_if_its_lane_fills_m
     assert response.status_code == 303
 
 
+@pytest.mark.either_engine
 def test_a_first_run_link_that_is_made_up_asks_for_no_digest(visitor: MakeVisitor, monkeypatch: pytest.MonkeyPatch) -> None:
     digests: list[str] = []
     monkeypatch.setattr(core_passwords, "hash_password", lambda password, _: digests.append(password))

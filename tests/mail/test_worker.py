@@ -112,6 +112,7 @@ def test_an_alarm_that_somebody_wants_is_not_lost_among_many_others(run: Run, re
     assert "Plugin" not in text_of(receiver.received[0])
 
 
+@pytest.mark.either_engine
 def test_each_mail_is_in_the_language_that_its_reader_has_chosen(
     gate: Gate, run: Run, receiver: MailReceiver, send: Send, clock: Clock
 ) -> None:
@@ -146,6 +147,7 @@ def test_each_mail_is_in_the_language_that_its_reader_has_chosen(
     assert english == []
 
 
+@pytest.mark.either_engine
 def test_a_name_adds_no_header_and_hides_nothing(settings: Settings, receiver: MailReceiver, run: Run, clock: Clock) -> None:
     add(run, "Mira", email=MIRA)
     named = replace(settings, community_name="News\r\nBcc: eve@evil.example\u202e")
@@ -158,6 +160,7 @@ def test_a_name_adds_no_header_and_hides_nothing(settings: Settings, receiver: M
     assert mail["Subject"] == "[News Bcc: eve@evil.example] The terminal made Mira an administrator"
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("name", ["می\u200cبینم", "\U0001f469\u200d\U0001f4bb", "❤️"], ids=["Persian", "emoji", "style"])
 def test_a_name_is_told_as_it_is(run: Run, receiver: MailReceiver, send: Send, name: str) -> None:
     add(run, "Mira", email=MIRA)
@@ -323,6 +326,7 @@ def test_whoever_is_disabled_gets_nothing_and_who_adds_an_address_nothing_old(ru
     assert receiver.received == []
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     "address",
     [

@@ -115,6 +115,7 @@ async def refuse(client: "Client", tool: str, /, **arguments: Any) -> dict[str, 
     return problem
 
 
+@pytest.mark.either_engine
 def test_every_read_fits_what_the_tools_say(service: Service, key: MakeKey, run: Run) -> None:
     run("forums.create", name="News")
     run("calendars.create", name="Meetings")
@@ -149,6 +150,7 @@ def test_keys_have_the_tools_of_their_grants_in_one_order(service: Service, key:
     asyncio.run(main())
 
 
+@pytest.mark.either_engine
 def test_a_bad_key_cannot_connect(service: Service) -> None:
     from mcp import MCPError  # noqa: PLC0415  # see above
 
@@ -168,6 +170,7 @@ def find_cause(error: BaseException) -> BaseException:
     return error
 
 
+@pytest.mark.either_engine
 def test_a_client_of_2025_06_18_shakes_hands(service: Service, key: MakeKey) -> None:
     """The official client asks for a newer one, so its messages are sent by hand."""
 

@@ -54,6 +54,7 @@ def count_tokens(answer: bytes) -> int:
     return len(_vocabulary().encode(answer.decode()))
 
 
+@pytest.mark.either_engine
 def test_a_key_with_every_grant_has_them_all_but_what_shows_a_secret(agent: AgentClient, key: MakeKey) -> None:
     text = key(NAMES, bounds={"forums.delete": {"level": "propose"}})
     listed = {tool["name"] for tool in agent.tools(key=text)}
@@ -134,6 +135,7 @@ def test_what_is_read_fits_the_output_schema(agent: AgentClient, run: Run, key: 
             jsonschema.validate(told, tool["outputSchema"])
 
 
+@pytest.mark.either_engine
 def test_what_a_refusal_has_beside_its_text_fits_the_output_schema(agent: AgentClient) -> None:
     """The official client in TypeScript validates it, and would show an agent that it does not fit, and not why it was refused."""
     found = agent.tools()

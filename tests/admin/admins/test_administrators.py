@@ -105,6 +105,7 @@ def test_an_owner_ends_the_sessions_of_another_administrator(
     assert admin.post(path).status_code == 403
 
 
+@pytest.mark.either_engine
 def test_the_page_asks_for_the_password_first(admin: Visitor, ada: int, clock: Clock) -> None:
     clock.move(minutes=16)
     asked = admin.get(f"/administrators/{ada}/disable")

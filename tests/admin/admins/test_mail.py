@@ -67,6 +67,7 @@ def test_a_new_link_is_mailed_once_by_a_form_that_is_sent_twice(admin: Visitor, 
     assert len(events()) == before + 3
 
 
+@pytest.mark.either_engine
 def test_why_a_mail_was_not_sent_is_told_in_the_language_of_the_page(admin: Visitor, gate: Gate) -> None:
     given = {"name": "Ada Berg", "login": "ada", "role": "auditor", "email": "ada@lantern.example"}
     admin.post("/administrators/new", given)

@@ -41,6 +41,7 @@ def test_a_key_that_is_called_terminal_is_not_taken_for_it(admin: Visitor, gate:
     assert "Deleted by terminal." in page_text(admin.get(f"/forums/{made['id']}"))
 
 
+@pytest.mark.either_engine
 def test_the_terminal_and_the_service_are_called_by_name(admin: Visitor, gate: Gate, run: Run) -> None:
     made = run("forums.create", name="News")["id"]
     form = find_form(admin.get(f"/forums/{made}"), f"/forums/{made}")
@@ -88,6 +89,7 @@ def test_each_filter_stands_in_the_address(admin: Visitor, gate: Gate, run: Run,
             assert "No matching events" in page_text(page)
 
 
+@pytest.mark.either_engine
 def test_filters_that_make_no_sense_are_said_and_nothing_breaks(admin: Visitor) -> None:
     for query in ("actor=nobody", "actor=key:x", "resourceId=x", "from=soon", "before=0", "colour=red"):
         page = admin.get(f"/events?{query}")
@@ -137,6 +139,7 @@ def test_a_password_is_only_said_to_have_changed(admin: Visitor, run: Run, commu
     assert "sesame" not in page
 
 
+@pytest.mark.either_engine
 def test_hostile_text_never_runs(admin: Visitor, gate: Gate, run: Run, events: Events) -> None:
     hostile = "<script>alert(1)</script>\"'"
     run("forums.create", name=hostile)
@@ -160,6 +163,7 @@ def test_what_took_something_back_leads_to_it(admin: Visitor, run: Run, communit
     assert f'href="/admin/events/{changed}"' in page.text
 
 
+@pytest.mark.either_engine
 def test_rows_name_what_was_changed_as_forms_do(admin: Visitor, community: Community, run: Run) -> None:
     run("forums.update", community.help, minContent=3)
 
@@ -171,6 +175,7 @@ def test_rows_name_what_was_changed_as_forms_do(admin: Visitor, community: Commu
     assert cells("de") not in ([], cells("en"))
 
 
+@pytest.mark.either_engine
 def test_rows_have_the_articles_of_their_language(admin: Visitor, community: Community, run: Run, events: Events) -> None:
     run("forums.create", name="News")
     made = events()[-1]["seq"]
@@ -194,6 +199,7 @@ def test_rows_have_the_articles_of_their_language(admin: Visitor, community: Com
     assert "The terminal undid the creation of forum News" in shown
 
 
+@pytest.mark.either_engine
 def test_bounds_of_a_key_are_told(admin: Visitor, run: Run, events: Events) -> None:
     run("keys.create", name="Importer", grants=["forums.list"], bounds={"forums.list": {"perDay": 5}})
     made = events()[-1]["seq"]

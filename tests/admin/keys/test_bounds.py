@@ -16,6 +16,7 @@ def _edit(admin: Visitor, **values: Any) -> dict[str, Any]:
     return _form(admin, "/keys/1/edit", **({"name": "Plugin", "expires": "keep"} | values))
 
 
+@pytest.mark.either_engine
 def test_a_button_lists_a_row_for_each_grant_that_is_ticked(admin: Visitor, key: MakeKey) -> None:
     key(["forums.list"])
     page = admin.post("/keys/1/edit", _edit(admin, grants=["", "forums.list", "forums.update"], _tick="bounds"))
@@ -40,6 +41,7 @@ def test_bounds_are_set_for_each_grant_and_shown(admin: Visitor, key: MakeKey, r
     assert f'name="{UPDATE}.under" value="forums:7, forums:12"' in form
 
 
+@pytest.mark.either_engine
 def test_what_is_wrong_stands_at_its_grant_and_what_was_typed_stays(admin: Visitor, key: MakeKey, run: Run) -> None:
     key(["forums.update"])
     page = admin.post("/keys/1/edit", _edit(admin, grants=["", "forums.update"], **{f"{UPDATE}.under": "calendars:3"}))
@@ -87,6 +89,7 @@ def test_a_limit_of_none_stays_when_its_form_is_sent_as_it_was_shown(admin: Visi
     assert (run("keys.get", 1)["name"], run("keys.get", 1)["bounds"]) == ("Other", before)
 
 
+@pytest.mark.either_engine
 def test_a_conflict_shows_how_bounds_differ(admin: Visitor, key: MakeKey, run: Run) -> None:
     key(["forums.update", "forums.list"], bounds={"forums.update": {"perDay": 5}})
     (form,) = (form for form in read_forms(admin.get("/keys/1/edit")) if form.all("grants"))
@@ -98,6 +101,7 @@ def test_a_conflict_shows_how_bounds_differ(admin: Visitor, key: MakeKey, run: R
     assert "Bounds forums.list: Only within forums:7. forums.update: Only 2 times a day. forums.update: Only 5 times a day." in said
 
 
+@pytest.mark.either_engine
 def test_a_conflict_shows_in_the_zone_of_the_page_when_a_key_would_expire(
     admin: Visitor, key: MakeKey, run: Run, clock: Clock
 ) -> None:
@@ -111,6 +115,7 @@ def test_a_conflict_shows_in_the_zone_of_the_page_when_a_key_would_expire(
     assert "Only until 2026-02-02 10:30:00 UTC+1. forums.list: Only until 2026-02-02 10:30:20 UTC+1." in said
 
 
+@pytest.mark.either_engine
 def test_what_is_wrong_with_a_bound_and_how_bounds_differ_is_said_in_german(admin: Visitor, key: MakeKey, run: Run) -> None:
     admin.client.headers["accept-language"] = "de"
     key(["forums.update", "forums.list"], bounds={"forums.update": {"perDay": 5}})

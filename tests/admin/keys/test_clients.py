@@ -16,6 +16,8 @@ from tests.api_fixtures import MakeService, serve
 from tests.fixture_types import MakeKey
 from trellis.admin.keys.clients import PLACEHOLDER, build_snippets
 
+pytestmark = pytest.mark.either_engine
+
 __all__ = ["serve"]  # a fixture
 CLIENTS: Final = ("claude-code", "claude-desktop", "cursor", "vs-code", "curl")
 

@@ -29,6 +29,7 @@ def _form(admin: Visitor, path: str = "/keys/new", **values: Any) -> dict[str, A
     return FORM | hidden | {"grants": ["", "forums.create"]} | values
 
 
+@pytest.mark.either_engine
 def test_without_keys_the_list_says_how_to_begin(admin: Visitor) -> None:
     page = admin.get("/keys")
     assert page.status_code == 200
@@ -80,6 +81,7 @@ def test_the_public_part_finds_a_key(admin: Visitor, key: MakeKey) -> None:
     assert re.findall(r'">(\w+)</a></th>', page.text) == ["This"]
 
 
+@pytest.mark.either_engine
 def test_filters_that_make_no_sense_are_said_at_their_fields(admin: Visitor, key: MakeKey) -> None:
     key("*")
     page = admin.get("/keys?state=lost&page=x&colour=red")
@@ -87,6 +89,7 @@ def test_filters_that_make_no_sense_are_said_at_their_fields(admin: Visitor, key
     assert "This form has no field 'colour'" in page_text(page)
 
 
+@pytest.mark.either_engine
 def test_the_grid_tells_every_endpoint_and_links_to_the_reference(admin: Visitor, gate: Gate) -> None:
     page = admin.get("/keys/new").text
     for box in GrantGrid(gate.catalogue).boxes:
@@ -144,12 +147,14 @@ def test_a_form_that_has_made_a_key_makes_no_other_by_itself(admin: Visitor, run
     assert run("keys.list")["totalResults"] == 2
 
 
+@pytest.mark.either_engine
 def test_the_curl_line_has_the_public_address(visitor: MakeVisitor, mira: int) -> None:
     admin = visitor(https=True, public_url="https://api.example")
     admin.sign_in()
     assert "https://api.example/api/core/hello" in admin.post("/keys/new", _form(admin)).text
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("button", "ticked"),
     [
@@ -188,6 +193,7 @@ _FAULTS: Final[tuple[tuple[dict[str, Any], str], ...]] = (
 )
 
 
+@pytest.mark.either_engine
 def test_faults_stand_at_their_fields_and_nothing_is_made(admin: Visitor, events: Events) -> None:
     before = events()
     for values, said in _FAULTS:
@@ -201,6 +207,7 @@ def test_faults_stand_at_their_fields_and_nothing_is_made(admin: Visitor, events
         assert _key_in(page) is None
 
 
+@pytest.mark.either_engine
 def test_all_faults_are_said_at_once_and_what_was_typed_stays(admin: Visitor) -> None:
     page = admin.post("/keys/new", _form(admin, name="", rateLimit="lots", addresses="home", grants=["", "blogs.delete"]))
     assert "3 fields need another look" in page_text(page)
@@ -235,6 +242,7 @@ def test_the_password_is_asked_for_again_before_a_key_is_made(admin: Visitor, cl
     assert _key_in(admin.post("/keys/new", sent)) is not None
 
 
+@pytest.mark.either_engine
 def test_a_stale_form_makes_nothing_and_keeps_the_ticks(admin: Visitor, events: Events) -> None:
     before = events()
     page = admin.post("/keys/new", _form(admin), csrf="0" * 64)
@@ -244,6 +252,7 @@ def test_a_stale_form_makes_nothing_and_keeps_the_ticks(admin: Visitor, events: 
     assert events() == before
 
 
+@pytest.mark.either_engine
 def test_hostile_names_never_run(admin: Visitor, run: Run) -> None:
     made = run("keys.create", name=HOSTILE, grants=["forums.list"])
     run("keys.revoke", made["id"], reason=HOSTILE)

@@ -351,6 +351,7 @@ def test_two_administrators_do_not_overwrite_each_other(admin: Visitor, key: Mak
     assert run("keys.get", 1)["name"] == "Mine"
 
 
+@pytest.mark.either_engine
 def test_a_conflict_shows_numbers_as_numbers(admin: Visitor, key: MakeKey, run: Run) -> None:
     key(["forums.list"], perDay=5, rateLimit=7)
     sent = _edit(admin, perDay="1", rateLimit="0", logRequests="0")
@@ -435,6 +436,7 @@ def test_rotating_asks_for_the_password(admin: Visitor, key: MakeKey, clock: Clo
     assert events() == before
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("days", ["8", "-1", "x"])
 def test_an_overlap_of_more_than_a_week_is_refused(admin: Visitor, key: MakeKey, events: Events, days: str) -> None:
     key(["forums.list"])
@@ -505,6 +507,7 @@ def test_a_key_that_was_revoked_while_a_page_of_it_was_open_is_offered_nothing(
         assert events() == before, action
 
 
+@pytest.mark.either_engine
 def test_the_time_in_a_refusal_is_told_as_the_panel_tells_times(admin: Visitor, key: MakeKey, run: Run) -> None:
     key(["forums.list"])
     form = _edit(admin)

@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+import pytest
+
 from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import HtmlForm, find_form
 from tests.fixture_types import Clock, Events, Run
@@ -63,6 +65,7 @@ def test_taking_grants_asks_for_no_password_and_what_nobody_has_changes_nothing(
     assert run("keys.get", mirror)["grants"] == ["forums.get"]
 
 
+@pytest.mark.either_engine
 def test_the_buttons_of_the_grid_tick_without_scripts(admin: Visitor, run: Run) -> None:
     _, form = _start(admin, "grants", _make(run, "Mirror"))
     page = admin.post("/keys/many/grants", form.filled(_tick="row:forums"))

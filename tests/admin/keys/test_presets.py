@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+import pytest
+
 from tests.admin.conftest import Visitor, page_text
 from tests.admin.html_forms import HtmlForm, read_forms
 from tests.fixture_types import Clock, Events, Run
@@ -59,6 +61,7 @@ def test_a_preset_that_there_is_not_is_an_empty_form(admin: Visitor, run: Run) -
     assert run("keys.get", 1)["preset"] is None
 
 
+@pytest.mark.either_engine
 def test_a_button_of_the_grid_leaves_the_preset(admin: Visitor) -> None:
     page = admin.get("/keys/new?preset=agent")
     again = admin.post("/keys/new", _find_form(page).filled(name="Gardener") | {"_tick": ["read"]})
@@ -100,6 +103,7 @@ def test_all_agents_are_paused_at_once(admin: Visitor, run: Run, events: Events)
     assert "There are no keys of this preset left to pause" in page_text(admin.get("/keys/presets/agent/pause"))
 
 
+@pytest.mark.either_engine
 def test_there_is_no_page_of_another_preset(admin: Visitor) -> None:
     assert admin.get("/keys/presets/angel/pause").status_code == 404
 

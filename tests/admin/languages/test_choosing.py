@@ -36,6 +36,7 @@ def test_a_very_long_language_is_none_and_takes_no_memory(german: Path) -> None:
     assert meter.peak < 2**20
 
 
+@pytest.mark.either_engine
 def test_pages_before_signing_in_are_in_the_language_of_the_browser_until_another_is_chosen(
     german: Path, visitor: MakeVisitor, admin: Visitor
 ) -> None:
@@ -69,12 +70,14 @@ def test_administrators_choose_a_language_which_stays_with_them(german: Path, ad
     assert "Sign out" in admin.get("/account").text
 
 
+@pytest.mark.either_engine
 def test_the_page_with_a_kept_form_has_its_heading_in_the_language_of_the_page(german: Path, admin: Visitor) -> None:
     typed = {"next": "/admin/groups/new", "replay": "1", "carried-name": "name", "carried-value": "Typed with care"}
     ready = admin.post("/confirm-password", {"password": PASSWORD, **typed}, headers={"accept-language": "de"})
     assert (ready.status_code, "<h1>Weiter</h1>" in ready.text) == (200, True)
 
 
+@pytest.mark.either_engine
 def test_a_refusal_of_the_core_is_in_the_language_of_the_page_and_over_the_api_in_english(german: Path, admin: Visitor) -> None:
     page = admin.get("/keys/9223372036854775808", headers={"accept-language": "de"})
     assert page.status_code == 404
@@ -85,6 +88,7 @@ def test_a_refusal_of_the_core_is_in_the_language_of_the_page_and_over_the_api_i
     assert as_json.json()["detail"] == "Es gibt keinen Datensatz mit der Nummer 9223372036854775808."
 
 
+@pytest.mark.either_engine
 def test_nobody_is_asked_where_there_is_one_language(admin: Visitor, visitor: MakeVisitor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(catalogues, "OFFERED", {"en": "English"})
     page = visitor().get("/sign-in", headers={"accept-language": "de"})

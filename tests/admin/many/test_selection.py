@@ -54,6 +54,7 @@ def _without_times(tree: Any) -> Any:
     return {n: _without_times(v) for n, v in tree.items() if n != "updatedAt"} if isinstance(tree, dict) else tree
 
 
+@pytest.mark.either_engine
 def test_a_form_counts_as_typed_into_once_something_was_asked_of_it(admin: Visitor, community: Community) -> None:
     """Whoever leaves a form with what they typed is asked whether to discard it, and nobody else."""
     page, form = _start(admin, "forums", "move", community.staff)

@@ -8,6 +8,7 @@ from tests.community import Community
 from tests.fixture_types import Events, Run
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("kind", "which", "page"), [("forums", "news", ""), ("calendars", "meetups", ""), ("forums", "help", "?search=he")]
 )
@@ -20,6 +21,7 @@ def test_the_button_is_on_the_nodes_page_and_in_its_row(
     assert link in admin.get(f"/{kind}{page}").text
 
 
+@pytest.mark.either_engine
 def test_kinds_that_are_not_copied_have_no_button(admin: Visitor, community: Community) -> None:
     for path in (f"/groups/{community.patrons}", "/groups", f"/blogs/{community.notebook}", "/blogs"):
         assert "/copy" not in admin.get(path).text

@@ -120,6 +120,7 @@ def test_what_somebody_else_has_deleted_is_not_told_as_done(admin: Visitor, run:
         assert "This forum has already been deleted." in page_text(admin.get("/forums"))
 
 
+@pytest.mark.either_engine
 def test_strange_fields_and_tokens_delete_nothing(admin: Visitor, community: Community, events: Events) -> None:
     path, before = f"/forums/{community.help}/delete", events()
     drawn = find_form(admin.get(path), "/delete")
@@ -143,6 +144,7 @@ def test_a_group_leaves_every_grid(admin: Visitor, community: Community, run: Ru
     assert run("blogs.get", community.notebook)["groups"] == [3]
 
 
+@pytest.mark.either_engine
 def test_built_in_groups_are_not_offered_to_be_deleted(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
     page = admin.get(f"/groups/{ADMINISTRATORS}")

@@ -133,6 +133,7 @@ def test_whoever_is_beyond_the_last_page_since_rows_have_gone_is_led_to_it(
         assert admin.get(last).status_code == 200, last
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
 def test_an_empty_list_says_how_to_begin(admin: Visitor, kind: object) -> None:
     response = admin.get(f"/{kind.name}")  # type: ignore[attr-defined]  # the parameter is a kind
@@ -152,6 +153,7 @@ def test_a_search_finds_names_wherever_they_stand(admin: Visitor, community: Com
     assert admin.get("/forums?search=" + "x" * 5000).status_code == 200
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
 def test_a_script_in_a_name_or_description_does_not_run(admin: Visitor, run: Run, kind: object) -> None:
     fields = {f.name for f in kind.fields}  # type: ignore[attr-defined]
@@ -184,6 +186,7 @@ def test_nodes_are_found_by_their_names_for_a_choice(admin: Visitor, community: 
     assert admin.get("/forums/find?search=&parents=x&not=zzz").status_code == 200
 
 
+@pytest.mark.either_engine
 def test_every_operation_of_every_kind_can_be_reached(admin: Visitor, community: Community, run: Run) -> None:
     """The list and each node's page link to every page of the kind, and each write has its form."""
     catalogue: Catalogue = admin.client.app.runner.gate.catalogue  # type: ignore[attr-defined]  # the panel

@@ -64,6 +64,7 @@ def test_nobody_sees_a_new_one_without_permissions_and_the_panel_says_so(admin: 
     assert "Nobody can see it yet" in page_text(admin.get("/forums"))
 
 
+@pytest.mark.either_engine
 def test_faults_stand_at_their_fields_and_all_that_was_typed_is_kept(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
     new = find_form(admin.get("/forums/new"), "/new")
@@ -81,6 +82,7 @@ def test_faults_stand_at_their_fields_and_all_that_was_typed_is_kept(admin: Visi
     assert events() == before
 
 
+@pytest.mark.either_engine
 def test_what_is_not_on_the_form_is_refused(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
     for name in ("id", "builtIn", "parentId", "createdAt", "strange", "permissions.own", "before"):
@@ -103,6 +105,7 @@ def test_another_token_saves_nothing_and_keeps_what_was_typed(admin: Visitor, co
     assert admin.post(f"/forums/{community.help}", again.filled()).status_code == 303
 
 
+@pytest.mark.either_engine
 def test_five_megabytes_are_refused(admin: Visitor, community: Community, events: Events) -> None:
     before = events()
     assert admin.post(f"/forums/{community.help}", {"name": "Help", "description": "x" * 5_000_000}).status_code == 413
@@ -143,6 +146,7 @@ def test_a_password_is_set_left_and_taken_away(admin: Visitor, community: Commun
     assert run("forums.get", community.help)["passwordProtected"] is False
 
 
+@pytest.mark.either_engine
 def test_a_password_that_was_typed_is_asked_for_again_wherever_the_form_comes_back(
     admin: Visitor, community: Community, run: Run, events: Events
 ) -> None:
@@ -166,6 +170,7 @@ def test_a_password_that_was_typed_is_asked_for_again_wherever_the_form_comes_ba
     assert not run("forums.get", community.help)["passwordProtected"]
 
 
+@pytest.mark.either_engine
 def test_that_a_password_was_typed_or_removed_is_known_after_signing_in_again(
     admin: Visitor, community: Community, run: Run
 ) -> None:
@@ -276,6 +281,7 @@ def test_conflicting_edits_are_noticed_and_both_are_shown(admin: Visitor, commun
     assert (record["name"], record["description"], record["minContent"]) == ("Helping hands", "<p>Mine</p>", 0)
 
 
+@pytest.mark.either_engine
 def test_a_conflict_names_nobody_in_the_language_of_the_panel(admin: Visitor, community: Community, run: Run) -> None:
     path = f"/forums/{community.help}"
     mine = find_form(admin.get(path), path)

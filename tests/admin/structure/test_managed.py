@@ -17,6 +17,7 @@ def beds(run: Run) -> int:
     return next(int(one["id"]) for one in run("forums.list")["results"] if one["externalId"] == "beds")
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("page", "what"), [("", "changes it back."), ("/move", "changes it back."), ("/delete", "creates it again, with another id.")]
 )
@@ -26,6 +27,7 @@ def test_the_pages_that_change_it_warn(admin: Visitor, run: Run, beds: int, page
     assert "managed by" not in page_text(admin.get(f"/forums/{other}{page}"))
 
 
+@pytest.mark.either_engine
 def test_its_page_names_the_document(admin: Visitor, run: Run, beds: int) -> None:
     text = page_text(admin.get(f"/forums/{beds}"))
     assert "Managed by garden" in text

@@ -38,6 +38,7 @@ def _apply_garden(admin: Visitor, document: str = GARDEN, **options: str) -> int
 # --- export -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.either_engine
 def test_it_is_in_the_menu(admin: Visitor) -> None:
     assert '<a href="/admin/structure">' in admin.get("").text
     assert 'href="/admin/structure" aria-current="page"' in admin.get("/structure").text
@@ -95,6 +96,7 @@ def test_what_cannot_be_exported_stays_chosen(admin: Visitor, query: dict[str, s
         assert [value for name, value in form.pairs if name == "sections"] == [query["sections"]]
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("text", [GARDEN, "format: trellis/1\nname: site\nforums: x\n"])
 def test_a_document_is_parsed_once_a_request(admin: Visitor, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     page = plan(admin, GARDEN)
@@ -110,6 +112,7 @@ def test_a_document_is_parsed_once_a_request(admin: Visitor, monkeypatch: pytest
     assert parsed == [text]
 
 
+@pytest.mark.either_engine
 def test_an_unknown_section_is_refused_on_the_page(admin: Visitor) -> None:
     response = admin.get("/structure/export?sections=galleries")
     assert response.status_code == 400
@@ -254,6 +257,7 @@ def test_nodes_that_are_there_can_be_taken_over(admin: Visitor, run: Run, commun
 # --- refusals -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.either_engine
 def test_all_faults_are_listed_with_their_lines(admin: Visitor, run: Run) -> None:
     wrong = "format: trellis/1\nname: garden\nforums:\n  - externalId: a b\n    name: Beds\n    colour: red\n  - name: Roses\n"
     response = plan(admin, wrong)
@@ -267,6 +271,7 @@ def test_all_faults_are_listed_with_their_lines(admin: Visitor, run: Run) -> Non
     assert _names(run) == []
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(("document", "words"), [("", "A document begins with"), ("a: [", "This is not YAML")])
 def test_what_is_not_a_document_is_refused(admin: Visitor, document: str, words: str) -> None:
     response = plan(admin, document)
@@ -274,6 +279,7 @@ def test_what_is_not_a_document_is_refused(admin: Visitor, document: str, words:
     assert words in page_text(response)
 
 
+@pytest.mark.either_engine
 def test_a_wrong_option_is_told(admin: Visitor) -> None:
     response = plan(admin, GARDEN, maxDeletes="many")
     assert response.status_code == 400
@@ -311,6 +317,7 @@ def test_nothing_is_applied_without_a_plan(admin: Visitor, run: Run) -> None:
     assert _names(run) == []
 
 
+@pytest.mark.either_engine
 def test_a_stale_form_plans_nothing_and_keeps_the_document(admin: Visitor) -> None:
     form = document_form(admin.get("/structure"))
     response = admin.post("/structure", form.filled(document=GARDEN, _action="plan"), csrf="0" * 64)
@@ -373,6 +380,7 @@ def _large(forums: int, description: int = 0) -> str:
     return f"format: trellis/1\nname: garden\nforums:\n{entries}"
 
 
+@pytest.mark.either_engine
 def test_of_many_changes_the_first_are_shown(admin: Visitor) -> None:
     page = plan(admin, _large(503))
     assert "Create 503" in page_text(page)
@@ -380,6 +388,7 @@ def test_of_many_changes_the_first_are_shown(admin: Visitor) -> None:
     assert "And 3 more changes. The first 500 are shown." in page_text(page)
 
 
+@pytest.mark.either_engine
 def test_a_form_of_several_parts_is_read_in_full_and_blocks_nothing(admin: Visitor, gate: Gate, settings: Settings) -> None:
     """A form of 8 MiB, as a browser sends it: the event loop is not held for the time that reading, parsing or showing it takes."""
     document = _large(60, 8 * 2**20 // 61)
@@ -397,6 +406,7 @@ def test_a_form_of_several_parts_is_read_in_full_and_blocks_nothing(admin: Visit
     assert meter.longest < 0.25
 
 
+@pytest.mark.either_engine
 def test_faults_are_told_in_the_language_of_the_panel(admin: Visitor) -> None:
     entries = (
         "  - {externalId: a, name: A}\n  - {externalId: a, name: B}\n  - {externalId: b c, name: C}\n  - {externalId: 5, name: D}\n"

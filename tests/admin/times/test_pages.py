@@ -5,6 +5,8 @@ from datetime import UTC, datetime, timedelta
 from html import unescape
 from typing import Any
 
+import pytest
+
 from tests.admin.conftest import Visitor, page_text
 from tests.admin.keys.test_index import _form
 from tests.fixture_types import Clock, Events, Run
@@ -22,6 +24,7 @@ def _log(gate: Gate, *moments: datetime) -> None:
     gate.store.write(lambda tx: requests.append(tx, made)).result(30)
 
 
+@pytest.mark.either_engine
 def test_what_is_wrong_with_a_time_is_told_in_the_zone_in_which_it_was_typed(admin: Visitor) -> None:
     assert admin.post("/account/view", {"zone": "Europe/Berlin", "theme": "dark"}).status_code == 303
     bounds: dict[str, Any] = {"grants": ["", "forums.list"], "bounds.forums.list.until": "2026-01-07T12:00"}
@@ -72,6 +75,7 @@ def test_every_page_shows_and_takes_the_chosen_zone(admin: Visitor, gate: Gate, 
     assert "Show UTC" in page_text(admin.get("/events"))
 
 
+@pytest.mark.either_engine
 def test_the_browser_tells_its_zone_and_nothing_else_is_believed(admin: Visitor) -> None:
     admin.client.cookies.set("trellis_zone", "Asia/Kathmandu", path="/admin")
     page = admin.get("/account")
@@ -97,6 +101,7 @@ def test_a_key_expires_at_the_moment_that_was_typed(admin: Visitor, run: Run) ->
     assert "1 Jul 2026, 00:00 UTC+5:30" in page_text(admin.get("/keys/1"))
 
 
+@pytest.mark.either_engine
 def test_a_theme_is_in_the_page_itself(admin: Visitor) -> None:
     def sheets() -> list[str]:
         return re.findall(r'<link rel="stylesheet" href="[^"]*/dark\.css"[^>]*>', admin.get("/account").text)

@@ -203,6 +203,7 @@ def test_a_page_that_is_outdated_undoes_nothing(admin: Visitor, run: Run, work: 
     assert events() == before
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("csrf", ["", "0" * 64])
 def test_a_form_of_another_session_undoes_nothing(admin: Visitor, work: int, events: Events, csrf: str) -> None:
     form = _form(admin.get(f"/change-sets/{work}/undo"))
@@ -213,6 +214,7 @@ def test_a_form_of_another_session_undoes_nothing(admin: Visitor, work: int, eve
     assert events() == before
 
 
+@pytest.mark.either_engine
 def test_a_field_that_the_form_does_not_have_is_refused(admin: Visitor, work: int, events: Events) -> None:
     before = events()
     response = _press(admin, admin.get(f"/change-sets/{work}/undo"), colour="red")
@@ -239,6 +241,7 @@ def test_only_what_came_after_an_event_is_undone(admin: Visitor, run: Run, work:
     assert "There is nothing to undo: all events of this change set after that one have already been undone." in nothing
 
 
+@pytest.mark.either_engine
 def test_a_number_that_is_none_is_said(admin: Visitor, work: int) -> None:
     page = admin.get(f"/change-sets/{work}/undo?after=soon")
     assert (page.status_code, "_plan" in page.text) == (400, False)
@@ -265,6 +268,7 @@ def test_of_too_many_the_newest_can_be_undone_first(
 # --- what a key did -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.either_engine
 def test_a_key_s_page_leads_to_undoing_what_it_did_since_a_time(admin: Visitor, key: MakeKey) -> None:
     key(["forums.*"])
     page = admin.get("/keys/1")

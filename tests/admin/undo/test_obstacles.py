@@ -1,5 +1,7 @@
 """What stands in the way of an undo in the panel is told with what can be done, and all is looked at again when it is pressed."""
 
+import pytest
+
 from tests.admin.conftest import Visitor, page_text, undo
 from tests.admin.html_forms import find_form
 from tests.community import MEMBERS, Community
@@ -163,6 +165,7 @@ def test_strange_fields_and_tokens_undo_nothing(admin: Visitor, community: Commu
     assert events() == before
 
 
+@pytest.mark.either_engine
 def test_hostile_names_never_run(admin: Visitor, run: Run, community: Community, do: RunForEvent) -> None:
     hostile = "<script>alert(1)</script>\"'"
     group = run("groups.create", name=hostile)["id"]
@@ -177,6 +180,7 @@ def test_hostile_names_never_run(admin: Visitor, run: Run, community: Community,
         assert "&lt;script&gt;alert" in admin.get(path).text, path
 
 
+@pytest.mark.either_engine
 def test_a_stale_form_that_undoes_a_change_of_a_key_is_refused_in_german(admin: Visitor, run: Run, events: Events) -> None:
     run("keys.create", name="Importer")
     run("keys.update", 1, name="Renamed")

@@ -36,12 +36,14 @@ def _listed(page: Any) -> list[int]:
     return [int(number) for number in re.findall(r'class="when"><a href="/admin/deliveries/(\d+)"', page.text)]
 
 
+@pytest.mark.either_engine
 def test_without_deliveries_the_list_says_so(admin: Visitor) -> None:
     page = admin.get("/deliveries")
     assert page.status_code == 200
     assert "Nothing has been sent yet" in page_text(page)
 
 
+@pytest.mark.either_engine
 def test_a_button_begins_with_a_capital_in_each_language(admin: Visitor, gate: Gate) -> None:
     insert_delivery(gate, {}, type="forum.created")
     assert "Copy the body" in page_text(admin.get("/deliveries/1"))
@@ -49,6 +51,7 @@ def test_a_button_begins_with_a_capital_in_each_language(admin: Visitor, gate: G
     assert "Den Body kopieren" in page_text(admin.get("/deliveries/1"))
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("stored", "shown"),
     [
@@ -124,6 +127,7 @@ def test_each_filter_stands_in_the_address(admin: Visitor, gate: Gate, ago: Ago)
     assert stored_rows(gate) == before
 
 
+@pytest.mark.either_engine
 def test_filters_that_make_no_sense_are_said_and_nothing_breaks(admin: Visitor, gate: Gate) -> None:
     insert_delivery(gate, {})
     for query in ("webhook=x", "state=lost", "from=soon", "before=-1", "event=0", "colour=red", f"webhook={10**20}"):
@@ -203,6 +207,7 @@ def test_a_delivery_shows_request_answer_and_attempts(
     assert stored_rows(gate) == before
 
 
+@pytest.mark.either_engine
 def test_no_page_shows_a_secret_or_a_signature(admin: Visitor, gate: Gate) -> None:
     insert_delivery(gate, {})
     with gate.store.reading() as tx:
@@ -223,6 +228,7 @@ def test_one_whose_event_is_no_longer_kept_says_so(admin: Visitor, gate: Gate) -
     assert "Send it again" not in page
 
 
+@pytest.mark.either_engine
 def test_a_very_long_body_is_cut(admin: Visitor, gate: Gate, run: Run, events: Events) -> None:
     run("forums.create", name="Long", description="<p>" + "word " * 19_000 + "</p>")
     insert_delivery(gate, {}, seq=events()[-1]["seq"])
@@ -302,6 +308,7 @@ def test_sending_again_begins_with_the_failure(admin: Visitor, gate: Gate, ago: 
     assert 'value="2026-01-29T09:30"' in admin.get("/webhooks/1/redeliver").text
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("since", ["soon", "", "2026-13-01"])
 def test_a_moment_that_makes_no_sense_sends_nothing(admin: Visitor, gate: Gate, since: str) -> None:
     insert_delivery(gate, {"status": 500}, state="failed")
@@ -314,6 +321,7 @@ def test_a_moment_that_makes_no_sense_sends_nothing(admin: Visitor, gate: Gate, 
     assert stored_rows(gate) == before
 
 
+@pytest.mark.either_engine
 def test_a_stale_form_sends_nothing(admin: Visitor, gate: Gate) -> None:
     insert_delivery(gate, {"status": 500}, state="failed")
     before = stored_rows(gate)

@@ -16,6 +16,7 @@ from trellis.core.subscriptions import event_patterns
 from trellis.core.webhooks import crud
 
 
+@pytest.mark.either_engine
 def test_without_webhooks_the_list_says_how_to_begin(admin: Visitor) -> None:
     page = admin.get("/webhooks")
     assert page.status_code == 200
@@ -47,6 +48,7 @@ def test_the_list_tells_how_each_does(admin: Visitor, gate: Gate, run: Run, cloc
     assert stored_rows(gate) == before
 
 
+@pytest.mark.either_engine
 def test_other_pages_call_each_by_the_name_of_its_own_page(admin: Visitor, gate: Gate, run: Run, clock: Clock) -> None:
     run("webhooks.create", url=URL, events=["*"])
     run("webhooks.create", url=URL, events=["*"], description="Search index")
@@ -148,6 +150,7 @@ _FAULTS: Final[tuple[tuple[dict[str, Any], str], ...]] = (
 )
 
 
+@pytest.mark.either_engine
 def test_faults_stand_at_their_fields_and_nothing_is_made(admin: Visitor, gate: Gate) -> None:
     before = stored_rows(gate)
     for values, said in _FAULTS:
@@ -161,6 +164,7 @@ def test_faults_stand_at_their_fields_and_nothing_is_made(admin: Visitor, gate: 
         assert stored_rows(gate) == before
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("ticked", ["forum.*", "*"])
 def test_a_fault_stands_at_its_field_whatever_is_ticked(admin: Visitor, ticked: str) -> None:
     page = admin.post("/webhooks/new", open_form(admin, url="ftp://hooks.example/", events=["", ticked]))
@@ -192,6 +196,7 @@ def test_there_is_an_end_to_webhooks(admin: Visitor, run: Run, gate: Gate, monke
     assert stored_rows(gate) == before
 
 
+@pytest.mark.either_engine
 def test_what_is_wanted_in_words(gate: Gate) -> None:
     assert describe_events(["*", "forum.created"], gate.environment) == "All events, including future types"
     assert describe_events(["forum.moved", "forum.created"], gate.environment) == "Forums: created, moved"

@@ -40,6 +40,7 @@ def test_it_shows_settings_deliveries_and_what_was_changed(admin: Visitor, gate:
     assert find_secret(page) is None
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("because", ["The endpoint returned 410: it is gone.", "Every attempt for a week has failed."])
 def test_one_that_the_service_has_switched_off_says_why_and_what_to_do(
     admin: Visitor, run: Run, events: Events, because: str
@@ -52,6 +53,7 @@ def test_one_that_the_service_has_switched_off_says_why_and_what_to_do(
     assert because in page_text(admin.get(f"/events/{events()[-1]['seq']}"))
 
 
+@pytest.mark.either_engine
 def test_why_it_was_switched_off_is_said_in_the_language_of_the_page(admin: Visitor, run: Run) -> None:
     run("webhooks.disable", 1, because="The endpoint returned 410: it is gone.")
     german = {"accept-language": "de"}
@@ -92,6 +94,7 @@ def test_saving_without_a_change_records_nothing(admin: Visitor, gate: Gate) -> 
     assert stored_rows(gate) == before
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("values", "asks"),
     [
@@ -114,6 +117,7 @@ def test_the_password_is_asked_for_only_where_records_go_elsewhere(
     assert (stored_rows(gate) == before) == asks
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("path", ["edit", "on"])
 def test_the_password_is_asked_for_where_messages_are_sent_again(
     admin: Visitor, gate: Gate, run: Run, clock: Clock, path: str
@@ -169,6 +173,7 @@ def test_a_form_without_a_version_and_a_stale_one_change_nothing(admin: Visitor,
     assert stored_rows(gate) == before
 
 
+@pytest.mark.either_engine
 def test_faults_keep_what_was_typed(admin: Visitor, gate: Gate) -> None:
     form = open_form(admin, "/webhooks/1/edit", url="http://127.0.0.1/", description=HOSTILE)
     before = stored_rows(gate)
@@ -229,6 +234,7 @@ def test_switching_it_on_twice_by_the_same_form_skips_once(admin: Visitor, run: 
     assert _now(gate) == before
 
 
+@pytest.mark.either_engine
 def test_switching_with_nonsense_changes_nothing(admin: Visitor, run: Run, gate: Gate) -> None:
     run("webhooks.update", 1, enabled=False)
     admin.get("/webhooks/1/on")
@@ -271,6 +277,7 @@ def test_a_secret_is_rotated_and_the_new_one_shown_once(
         assert "also signed with the old one" not in page_text(admin.get("/webhooks/1"))
 
 
+@pytest.mark.either_engine
 def test_rotating_asks_for_the_password(admin: Visitor, gate: Gate, clock: Clock) -> None:
     clock.move(minutes=20)
     before = stored_rows(gate)
@@ -279,6 +286,7 @@ def test_rotating_asks_for_the_password(admin: Visitor, gate: Gate, clock: Clock
     assert stored_rows(gate) == before
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("hours", ["169", "-1", "x"])
 def test_an_overlap_of_more_than_a_week_is_refused(admin: Visitor, gate: Gate, hours: str) -> None:
     admin.get("/webhooks/1/rotate")
@@ -335,6 +343,7 @@ def test_one_that_is_not_there_is_said_to_be_so(admin: Visitor, gate: Gate) -> N
     assert stored_rows(gate) == before
 
 
+@pytest.mark.either_engine
 def test_hostile_text_never_runs(admin: Visitor, run: Run, gate: Gate) -> None:
     run("webhooks.update", 1, description=HOSTILE[:200])
     update_webhook(gate, 1, events=["forum.*", "<script>alert(1)</script>"])
@@ -350,6 +359,7 @@ def test_hostile_text_never_runs(admin: Visitor, run: Run, gate: Gate) -> None:
         assert "<img src=x" not in text, path
 
 
+@pytest.mark.either_engine
 def test_what_was_typed_into_the_form_of_one_that_is_gone_can_still_be_read(admin: Visitor, run: Run) -> None:
     typed = open_form(admin, "/webhooks/1/edit", url="https://hooks.example.org/later", description="Index of <all>")
     run("webhooks.delete", 1)

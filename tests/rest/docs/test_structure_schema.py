@@ -66,6 +66,7 @@ def test_an_export_names_its_address_where_it_is_known(settings: Settings, publi
     assert text.startswith(named) if public_url else "$schema" not in text
 
 
+@pytest.mark.either_engine
 def test_it_tells_what_a_document_must_not_have(run: Run, community: Community) -> None:
     del community
     forum = run("structure.export", sections=["forums"])["forums"][0]
@@ -96,6 +97,7 @@ def _document_of(key: dict[str, Any]) -> dict[str, Any]:
     return {"format": "trellis/1", "name": "garden", "keys": [key]}
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("member", [field.name for field in SETTINGS])
 def test_what_a_key_may_have_it_may_have_when_it_is_applied(run: Run, member: str) -> None:
     key = {"name": "Sync", "grants": _KEY["grants"], member: _KEY[member]}
@@ -103,6 +105,7 @@ def test_what_a_key_may_have_it_may_have_when_it_is_applied(run: Run, member: st
     assert run("structure.plan", document=_document_of(key))["counts"]["create"] == 1
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("member", "value", "path"),
     [

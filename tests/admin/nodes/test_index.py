@@ -10,7 +10,7 @@ from tests.community import Community
 from tests.fixture_types import Events, MakeKey, Run
 from tests.panel_client import PanelClient
 from trellis.admin.app import Panel
-from trellis.admin.nodes import find_actions
+from trellis.admin.nodes import find_actions, tree
 from trellis.compose import compose
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Field, Groups, Text, Timestamp
@@ -70,8 +70,9 @@ def test_levels_open_by_links_alone(admin: Visitor, community: Community) -> Non
     assert _names(admin.get(closing[1]).text) == ["News", "Help", "Wiki", "Staff"]
 
 
-def test_a_node_opens_by_its_link_alone_however_many_are_open(admin: Visitor, run: Run) -> None:
-    tops = [run("forums.create", name=f"Bed {number}")["id"] for number in range(41)]
+def test_a_node_opens_by_its_link_alone_however_many_are_open(admin: Visitor, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "MOST_OPEN", 3)
+    tops = [run("forums.create", name=f"Bed {number}")["id"] for number in range(4)]
     for top in tops:
         run("forums.create", name=f"Row of {top}", parentId=top)
     for opened in (tops[1:], tops[:-1]):  # what is closed is the first one, or the last one
@@ -98,15 +99,16 @@ def test_one_level_has_a_page_of_its_own(admin: Visitor, community: Community) -
     assert admin.get("/forums?under=999").status_code == 404
 
 
-def test_wide_levels_come_in_pages(admin: Visitor, run: Run) -> None:
-    for number in range(103):
+def test_wide_levels_come_in_pages(admin: Visitor, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "PER_LEVEL", 10)
+    for number in range(13):
         run("calendars.create", name=f"C{number}")
     first = admin.get("/calendars")
-    assert len(_names(first.text)) == 100
+    assert len(_names(first.text)) == 10
     assert "3 more" in page_text(first)
     assert "Page 1 of 2" in page_text(first)
-    assert _names(admin.get("/calendars?page=2").text) == ["C100", "C101", "C102"]
-    assert _names(admin.get("/calendars/level?page=2").text) == ["C100", "C101", "C102"]
+    assert _names(admin.get("/calendars?page=2").text) == ["C10", "C11", "C12"]
+    assert _names(admin.get("/calendars/level?page=2").text) == ["C10", "C11", "C12"]
 
 
 @pytest.mark.parametrize("query", ["open=x,0,-1,99999999999999999999", "page=0", "page=-5", "page=zzz", "under=", "under=zzz"])

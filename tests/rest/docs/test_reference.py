@@ -226,17 +226,14 @@ def test_it_has_the_mark_and_the_look_of_the_panel(pages: dict[str, Reading]) ->
     assert "/admin" in pages["/docs/forums"].links
 
 
-def test_it_speaks_of_this_service() -> None:
-    text = read_pages(base="https://api.example:8443", paths=["/docs/forums"])["/docs/forums"].text
-    assert "https://api.example:8443/api/forums/forums" in text
-    assert ".invalid" not in text
-
-
-def test_a_service_below_a_path_finds_its_own_files() -> None:
-    read = read_pages(base="https://example.org/community", paths=["/docs/guide/start"])["/docs/guide/start"]
-    assert {"/community/api/docs/reference.css", "/community/api/docs/base.css"} <= read.loads
-    assert {"/community/api/openapi.json", "/community/api/docs/forums", "/community/admin"} <= read.links
-    assert "https://example.org/community/api/core/hello" in read.text
+def test_it_speaks_of_this_service_and_finds_its_files_below_a_path() -> None:
+    read = read_pages(base="https://api.example:8443/community", paths=["/docs/forums", "/docs/guide/start"])
+    assert "https://api.example:8443/community/api/forums/forums" in read["/docs/forums"].text
+    assert ".invalid" not in read["/docs/forums"].text
+    start = read["/docs/guide/start"]
+    assert {"/community/api/docs/reference.css", "/community/api/docs/base.css"} <= start.loads
+    assert {"/community/api/openapi.json", "/community/api/docs/forums", "/community/admin"} <= start.links
+    assert "https://api.example:8443/community/api/core/hello" in start.text
 
 
 def test_an_address_with_markup_stays_text() -> None:
@@ -245,11 +242,11 @@ def test_an_address_with_markup_stays_text() -> None:
 
 
 def test_it_tells_the_settings_that_hold_here() -> None:
-    text = " ".join(page.text for page in read_pages(rate_limit="120", body_limit="2048", key_in_url="1").values())
-    assert "120 requests per minute" in text
-    assert "2,048 bytes" in text
-    assert "which this service allows" in text
-    limits = "/docs/guide/limits"
+    limits, requests, keys = "/docs/guide/limits", "/docs/guide/requests", "/docs/guide/keys"
+    read = read_pages(rate_limit="120", body_limit="2048", key_in_url="1", paths=[limits, requests, keys])
+    assert "120 requests per minute" in read[limits].text
+    assert "2,048 bytes" in read[requests].text
+    assert "which this service allows" in read[keys].text
     assert "The number of requests is unlimited" in read_pages(rate_limit="0", paths=[limits])[limits].text
 
 

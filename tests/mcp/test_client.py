@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import httpx2
 import pytest
 
+from tests.each_engine import on_engines
 from tests.fixture_types import MakeKey, Run
 from tests.mcp.test_tools import NAMES, expect_tools
 from tests.service_process import Service
@@ -51,7 +52,8 @@ def run_with(service: Service, key: str, mode: str, work: "Callable[[Client], Aw
     asyncio.run(main())
 
 
-def test_a_session_of_an_agent(service: Service, key: MakeKey, run: Run) -> None:
+@on_engines(["modes"], [("sqlite", ("2026-07-28", "legacy")), ("postgresql", ("auto",))])
+def test_a_session_of_an_agent(service: Service, key: MakeKey, run: Run, modes: tuple[str, ...]) -> None:
     """List the tools, read, try, write, be refused, take it back, and read what has happened."""
     from mcp import MCPError  # noqa: PLC0415  # see above
     from mcp.types import TextResourceContents  # noqa: PLC0415  # the same
@@ -92,7 +94,7 @@ def test_a_session_of_an_agent(service: Service, key: MakeKey, run: Run) -> None
             assert isinstance(held, TextResourceContents)
             assert held.text
 
-    for mode in MODES:
+    for mode in modes:
         run_with(service, text, mode, work)
 
 

@@ -9,9 +9,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser import chromium, opened, sign_in
-from tests.each_engine import on_engines
 from tests.fixture_types import MakeKey, Run
-from tests.mcp.test_client import MODES, call, refuse, run_with
+from tests.mcp.test_client import call, refuse, run_with
 from tests.service_process import Service
 
 if TYPE_CHECKING:  # as in test_client.py
@@ -29,18 +28,17 @@ PATIENCE: Final = 120  # seconds until a decision that does not come is given up
 class Agent:
     """What the agent does, in a thread of its own. `has_proposed` is set when somebody has to decide."""
 
-    def __init__(self, service: Service, key: str, mode: str) -> None:
-        self.service, self.key, self.mode = service, key, mode
+    def __init__(self, service: Service, key: str) -> None:
+        self.service, self.key = service, key
         self.has_proposed = threading.Event()
 
     def live(self) -> None:
         try:
-            run_with(self.service, self.key, self.mode, self._work)
+            run_with(self.service, self.key, "auto", self._work)
         finally:
             self.has_proposed.set()
 
     async def _work(self, client: "Client") -> None:
-        assert client.protocol_version == MODES[self.mode]
         tools = {tool.name for tool in (await client.list_tools()).tools}
         assert tools > {"forums.list", "forums.get", "forums.create", *PROPOSED, "events.restore", "proposals.get"}
         assert not {name for name in tools if name.startswith("calendars.")}
@@ -78,11 +76,10 @@ class Agent:
                 await asyncio.sleep(0.2)
 
 
-@on_engines(["mode"], [("sqlite", "2026-07-28"), ("postgresql", "legacy")])
-def test_an_agent_proposes_and_a_person_decides(service: Service, key: MakeKey, run: Run, mode: str) -> None:
+def test_an_agent_proposes_and_a_person_decides(service: Service, key: MakeKey, run: Run) -> None:
     run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD, mustChangePassword=False)
     text = key([*GRANTS, *PROPOSED], name="Gardener", bounds={name: {"level": "propose"} for name in PROPOSED})
-    agent = Agent(service, text, mode)
+    agent = Agent(service, text)
     # A thread of its own for the agent, since the browser has this one's event loop.
     with chromium() as chrome, ThreadPoolExecutor(1) as thread:
         page = opened(chrome, service.address).new_page()

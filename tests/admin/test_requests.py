@@ -179,60 +179,41 @@ def _find_actor(gate: Gate, text: str) -> Actor:
 
 
 _CHANGE = {"operation": "forums.update", "id": 1, "body": {"name": "Bulletin"}}
-
-
-@pytest.mark.parametrize(
-    ("operation", "raw", "caused"),
-    [
-        ("forums.update", {"name": "Bulletin"}, "forums.update"),
-        ("forums.put_external", {"externalId": "new", "name": "New"}, "forums.create"),
-        ("forums.put_external", {"externalId": "news", "name": "Bulletin"}, "forums.update"),
-        ("forums.order", {"ids": [2, 1]}, "forums.update"),
-        ("core.batch", {"operations": [_CHANGE]}, "forums.update"),
-        (
-            "structure.apply",
-            {"document": {"format": "trellis/1", "name": "a", "calendars": [{"externalId": "b", "name": "B"}]}},
-            "calendars.create",
-        ),
-        ("changesets.restore", {}, "forums.restore"),
-        ("calendars.delete", {}, "proposals.create"),
-    ],
+_DOCUMENT = {"format": "trellis/1", "name": "a", "calendars": [{"externalId": "b", "name": "B"}]}
+_CAUSES: tuple[tuple[str, int | None, dict[str, Any], str], ...] = (  # each operation with its target, and the first that it runs
+    ("changesets.restore", 1, {}, "forums.restore"),
+    ("forums.update", 1, {"name": "Bulletin"}, "forums.update"),
+    ("forums.order", None, {"ids": [2, 1]}, "forums.update"),
+    ("forums.put_external", None, {"externalId": "new", "name": "New"}, "forums.create"),
+    ("forums.put_external", None, {"externalId": "news", "name": "News"}, "forums.update"),
+    ("core.batch", None, {"operations": [_CHANGE]}, "forums.update"),
+    ("structure.apply", None, {"document": _DOCUMENT}, "calendars.create"),
+    ("calendars.delete", 1, {}, "proposals.create"),
 )
+
+
 def test_a_request_leads_to_an_event_of_what_it_has_run_and_back(
-    admin: Visitor,
-    log: Log,
-    gate: Gate,
-    run: Run,
-    clock: Clock,
-    *,
-    key: MakeKey,
-    events: Events,
-    operation: str,
-    raw: Any,
-    caused: str,
+    admin: Visitor, log: Log, gate: Gate, run: Run, clock: Clock, *, key: MakeKey, events: Events
 ) -> None:
-    """It was carried out five seconds after it was received."""
+    """Each was carried out five seconds after it was received."""
     run("forums.create", name="News", externalId="news")
     run("forums.create", name="Talk")
     run("calendars.create", name="Meetings")
-    text = key("*", bounds={"calendars.delete": {"level": "propose"}})
-    actor = _find_actor(gate, text)
-    set_of = gate.run(Call("core.batch", actor, {"operations": [_CHANGE]}, request_id="before")).change_set
-    if operation != "changesets.restore":
-        run("forums.update", 1, name="News")
-    target = {"forums.update": 1, "calendars.delete": 1, "changesets.restore": set_of}.get(operation)
-    log(0, operation=operation, method="POST", request_id="mine")
-    log(0, operation="forums.list", request_id="mine")
-    clock.move(seconds=5)
-    before = len(events())
-    gate.run(Call(operation, actor, raw, target, request_id="mine"))
-    first = events()[before]
-    assert first["operation"] == caused
-    assert run("requests.get", 1)["event"] == first["seq"]
-    assert run("requests.get", 2)["event"] is None
-    assert run("events.get", first["seq"])["request"] == 1
-    assert f'href="/admin/events/{first["seq"]}"' in admin.get("/requests/1").text
-    assert 'href="/admin/requests/1"' in admin.get(f"/events/{first['seq']}").text
+    actor = _find_actor(gate, key("*", bounds={"calendars.delete": {"level": "propose"}}))
+    assert gate.run(Call("core.batch", actor, {"operations": [_CHANGE]}, request_id="before")).change_set == 1
+    for number, (operation, target, raw, caused) in enumerate(_CAUSES):
+        log(0, operation=operation, method="POST", request_id=f"mine {number}")
+        log(0, operation="forums.list", request_id=f"mine {number}")
+        clock.move(seconds=5)
+        before = len(events())
+        gate.run(Call(operation, actor, raw, target, request_id=f"mine {number}"))
+        first, request = events()[before], 2 * number + 1
+        assert first["operation"] == caused, operation
+        assert run("requests.get", request)["event"] == first["seq"], operation
+        assert run("requests.get", request + 1)["event"] is None, operation
+        assert run("events.get", first["seq"])["request"] == request, operation
+        assert f'href="/admin/events/{first["seq"]}"' in admin.get(f"/requests/{request}").text, operation
+        assert f'href="/admin/requests/{request}"' in admin.get(f"/events/{first['seq']}").text, operation
 
 
 def test_what_was_approved_leads_to_the_request_that_approved_it(log: Log, gate: Gate, run: Run, key: MakeKey) -> None:

@@ -99,15 +99,16 @@ def test_filters_that_make_no_sense_are_said_and_nothing_breaks(admin: Visitor) 
 
 
 def test_pages_lead_to_older_ones_and_keep_the_filters(admin: Visitor, run: Run) -> None:
-    for number in range(60):
+    for number in range(51):
         run("blogs.create", name=f"Blog {number}")
-        run("calendars.create", name=f"Calendar {number}")
+        if number % 10 == 0:
+            run("calendars.create", name=f"Calendar {number}")
     first = admin.get("/events?resource=blogs")
     assert len(_seqs(first.text)) == 50
     older = re.search(r'rel="next" href="/admin(/events[^"]+)"', first.text)
     assert older is not None
     second = admin.get(older[1].replace("&amp;", "&"))
-    assert len(_seqs(second.text)) == 10
+    assert len(_seqs(second.text)) == 1
     assert 'rel="next"' not in second.text
     assert set(_seqs(first.text)).isdisjoint(_seqs(second.text))
 

@@ -195,9 +195,9 @@ _FAULTS: Final[tuple[tuple[dict[str, Any], str], ...]] = (
 
 @pytest.mark.either_engine
 def test_faults_stand_at_their_fields_and_nothing_is_made(admin: Visitor, events: Events) -> None:
-    before = events()
+    before, form = events(), _form(admin)
     for values, said in _FAULTS:
-        page = admin.post("/keys/new", _form(admin, **values))
+        page = admin.post("/keys/new", form | values)
         assert page.status_code == 400, values
         assert said in page_text(page)
         assert 'role="alert"' in page.text

@@ -289,6 +289,7 @@ _EDITS: Final[tuple[tuple[dict[str, Any], bool], ...]] = (
 )
 
 
+@pytest.mark.either_engine
 def test_the_password_is_asked_for_again_only_where_more_is_granted(
     admin: Visitor, key: MakeKey, clock: Clock, events: Events
 ) -> None:

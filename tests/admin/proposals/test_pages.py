@@ -13,10 +13,10 @@ from tests.admin.proposals.conftest import Propose
 from tests.community import Community
 from tests.fixture_types import Clock, Events, Run
 from trellis.admin.page import PageRequest
-from trellis.admin.proposals import index
+from trellis.admin.proposals import deciding, index, proposal
 from trellis.admin.proposals.deciding import Decision, decide
 from trellis.core.gate import Gate, Result
-from trellis.core.proposals import SHOWN
+from trellis.core.proposals import effects
 from trellis.errors import Refused
 from trellis.store.tables import proposals
 
@@ -208,6 +208,7 @@ def test_what_was_decided_before_the_service_was_busy_is_told(
     assert _decide(admin, "/proposals", "approve", third).status_code == 503
 
 
+@pytest.mark.either_engine
 def test_more_than_a_page_lists_are_not_decided_on_at_once(
     admin: Visitor, propose: Propose, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,12 +304,14 @@ def test_where_it_touches_more_than_nodes_the_password_is_asked_for(admin: Visit
 
 
 def test_what_is_not_kept_of_a_long_proposal_may_be_more_than_nodes(
-    admin: Visitor, propose: Propose, run: Run, clock: Clock
+    admin: Visitor, propose: Propose, run: Run, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps = [{"operation": "forums.create", "body": {"name": f"Board {number}"}} for number in range(SHOWN + 9)]
+    for module, name, bound in ((effects, "SHOWN", 10), (deciding, "SHOWN", 10), (proposal, "_SHOWN", 2)):
+        monkeypatch.setattr(module, name, bound)
+    steps = [{"operation": "forums.create", "body": {"name": f"Board {number}"}} for number in range(12)]
     hook = {"operation": "webhooks.create", "body": {"url": "https://agents.example/hook", "events": ["*"]}}
-    few, many = (propose("core.batch", operations=some) for some in (steps[:30], [*steps, hook]))
-    assert "And 10 more changes." in page_text(admin.get(f"/proposals/{few}"))
+    few, many = (propose("core.batch", operations=some) for some in (steps[:5], [*steps, hook]))
+    assert "And 3 more changes." in page_text(admin.get(f"/proposals/{few}"))
     shown = page_text(admin.get(f"/proposals/{many}"))
     assert ("more changes" in shown, "Further changes are not listed. The numbers above include them." in shown) == (False, True)
     clock.move(hours=1)

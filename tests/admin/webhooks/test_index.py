@@ -152,9 +152,9 @@ _FAULTS: Final[tuple[tuple[dict[str, Any], str], ...]] = (
 
 @pytest.mark.either_engine
 def test_faults_stand_at_their_fields_and_nothing_is_made(admin: Visitor, gate: Gate) -> None:
-    before = stored_rows(gate)
+    before, form = stored_rows(gate), open_form(admin)
     for values, said in _FAULTS:
-        page = admin.post("/webhooks/new", open_form(admin, **values))
+        page = admin.post("/webhooks/new", form | values)
         assert page.status_code == 400, values
         assert said in page_text(page)
         assert 'role="alert"' in page.text

@@ -1,6 +1,7 @@
 """What the protocol asks of a message, in each of its versions: whatever is wrong with one is refused, and nothing is done."""
 
 import base64
+from itertools import product
 from typing import Any, Final
 
 import httpx
@@ -39,64 +40,53 @@ def code(answer: httpx.Response) -> tuple[int, int]:
     return answer.status_code, told["error"]["code"]
 
 
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)  # it is read before the database
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        pytest.param(b"", PARSE_ERROR, id="nothing"),
-        pytest.param(b"{", PARSE_ERROR, id="half"),
-        pytest.param(b"\xff", PARSE_ERROR, id="no UTF-8"),
-        pytest.param(b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', PARSE_ERROR, id="a name twice"),
-        pytest.param(b"[" * 100_000, PARSE_ERROR, id="deep"),
-        pytest.param(orjson.dumps(body(params={**CREATE, "a": eval("[" * 70 + "]" * 70)})), PARSE_ERROR, id="too deep"),  # noqa: S307
-        pytest.param(orjson.dumps([body()]), INVALID_REQUEST, id="a batch"),
-        pytest.param(b"[]", INVALID_REQUEST, id="an empty batch"),
-        pytest.param(b'"ping"', INVALID_REQUEST, id="a text"),
-        pytest.param(orjson.dumps(body(jsonrpc="1.0")), INVALID_REQUEST, id="another JSON-RPC"),
-        pytest.param(orjson.dumps(body(method=7)), INVALID_REQUEST, id="a method that is a number"),
-        pytest.param(orjson.dumps(body(method=None, result={})), INVALID_REQUEST, id="a response"),
-        pytest.param(orjson.dumps(body(id=1.5)), INVALID_REQUEST, id="a fraction as id"),
-        pytest.param(orjson.dumps(body(id=True)), INVALID_REQUEST, id="a boolean as id"),
-        pytest.param(b'{"jsonrpc":"2.0","id":null,"method":"ping"}', INVALID_REQUEST, id="no id"),
-        pytest.param(b'{"jsonrpc":"2.0","id":%b,"method":"ping"}' % (b"9" * 400), INVALID_REQUEST, id="a huge id"),
-        pytest.param(orjson.dumps(body(id="i" * 256)), INVALID_REQUEST, id="a long id"),
-        pytest.param(orjson.dumps(body(params=[])), INVALID_REQUEST, id="a list of params"),
-        pytest.param(orjson.dumps(body(params={**CREATE, "_meta": 7})), INVALID_PARAMS, id="a number as meta"),
-        pytest.param(orjson.dumps(body(params=CREATE)), INVALID_PARAMS, id="no meta"),
-        pytest.param(sent({**CREATE, "_meta": {VERSIONED: VERSION}}), INVALID_PARAMS, id="no capabilities"),
-        pytest.param(
-            orjson.dumps(body(params={"_meta": ENVELOPE, "name": "forums.create", "arguments": []})), INVALID_PARAMS, id="list"
-        ),
-        pytest.param(
-            orjson.dumps(body(params={"_meta": {**ENVELOPE, "trellis/reason": 7}, **CREATE})), INVALID_PARAMS, id="reason"
-        ),
-    ],
-)
-def test_what_is_no_message_is_refused(agent: AgentClient, database: DatabaseState, content: bytes, expected: int) -> None:
-    with database.unchanged():
-        assert code(agent.post(content, HEADERS)) == (400, expected)
+NO_MESSAGES: Final = {
+    "nothing": (b"", PARSE_ERROR),
+    "half": (b"{", PARSE_ERROR),
+    "no UTF-8": (b"\xff", PARSE_ERROR),
+    "a name twice": (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', PARSE_ERROR),
+    "deep": (b"[" * 100_000, PARSE_ERROR),
+    "too deep": (orjson.dumps(body(params={**CREATE, "a": eval("[" * 70 + "]" * 70)})), PARSE_ERROR),  # noqa: S307
+    "a batch": (orjson.dumps([body()]), INVALID_REQUEST),
+    "an empty batch": (b"[]", INVALID_REQUEST),
+    "a text": (b'"ping"', INVALID_REQUEST),
+    "another JSON-RPC": (orjson.dumps(body(jsonrpc="1.0")), INVALID_REQUEST),
+    "a method that is a number": (orjson.dumps(body(method=7)), INVALID_REQUEST),
+    "a response": (orjson.dumps(body(method=None, result={})), INVALID_REQUEST),
+    "a fraction as id": (orjson.dumps(body(id=1.5)), INVALID_REQUEST),
+    "a boolean as id": (orjson.dumps(body(id=True)), INVALID_REQUEST),
+    "no id": (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', INVALID_REQUEST),
+    "a huge id": (b'{"jsonrpc":"2.0","id":%b,"method":"ping"}' % (b"9" * 400), INVALID_REQUEST),
+    "a long id": (orjson.dumps(body(id="i" * 256)), INVALID_REQUEST),
+    "a list of params": (orjson.dumps(body(params=[])), INVALID_REQUEST),
+    "a number as meta": (orjson.dumps(body(params={**CREATE, "_meta": 7})), INVALID_PARAMS),
+    "no meta": (orjson.dumps(body(params=CREATE)), INVALID_PARAMS),
+    "no capabilities": (sent({**CREATE, "_meta": {VERSIONED: VERSION}}), INVALID_PARAMS),
+    "list": (orjson.dumps(body(params={"_meta": ENVELOPE, "name": "forums.create", "arguments": []})), INVALID_PARAMS),
+    "reason": (orjson.dumps(body(params={"_meta": {**ENVELOPE, "trellis/reason": 7}, **CREATE})), INVALID_PARAMS),
+}
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"MCP-Protocol-Version": "2025-11-25"},
-        {"MCP-Protocol-Version": ""},
-        {"Mcp-Method": "tools/list"},
-        {"Mcp-Method": ""},
-        {"Mcp-Method": "Tools/Call"},
-        {"Mcp-Name": "forums.get"},
-        {"Mcp-Name": ""},
-        {"Mcp-Name": "=?base64?!!?="},
-        {"Mcp-Name": "=?base64?/w==?="},
-    ],
-    ids=str,
-)
-def test_headers_that_disagree_with_the_body_are_refused(
-    agent: AgentClient, database: DatabaseState, changes: dict[str, str]
-) -> None:
+def test_what_is_no_message_is_refused(agent: AgentClient, database: DatabaseState) -> None:
     with database.unchanged():
-        assert code(agent.post(orjson.dumps(body()), HEADERS | changes)) == (400, MISMATCH)
+        for what, (content, expected) in NO_MESSAGES.items():
+            assert code(agent.post(content, HEADERS)) == (400, expected), what
+
+
+def test_headers_that_disagree_with_the_body_are_refused(agent: AgentClient, database: DatabaseState) -> None:
+    with database.unchanged():
+        for name, value in (
+            ("MCP-Protocol-Version", "2025-11-25"),
+            ("MCP-Protocol-Version", ""),
+            ("Mcp-Method", "tools/list"),
+            ("Mcp-Method", ""),
+            ("Mcp-Method", "Tools/Call"),
+            ("Mcp-Name", "forums.get"),
+            ("Mcp-Name", ""),
+            ("Mcp-Name", "=?base64?!!?="),
+            ("Mcp-Name", "=?base64?/w==?="),
+        ):
+            assert code(agent.post(orjson.dumps(body()), HEADERS | {name: value})) == (400, MISMATCH), (name, value)
 
 
 def test_a_name_may_be_encoded(agent: AgentClient) -> None:
@@ -109,12 +99,11 @@ def test_a_header_sent_twice_disagrees(agent: AgentClient, database: DatabaseSta
         assert code(agent.post(orjson.dumps(body()), HEADERS | {"mcp-name": "forums.create, forums.get"})) == (400, MISMATCH)
 
 
-@pytest.mark.parametrize("version", ["1900-01-01", "2025-03-26", "2027-01-01", "x" * 1000])
-def test_a_version_that_is_not_spoken_is_told_which_are(agent: AgentClient, database: DatabaseState, version: str) -> None:
-    modern = sent({**CREATE, "_meta": {**ENVELOPE, VERSIONED: version}})
+def test_a_version_that_is_not_spoken_is_told_which_are(agent: AgentClient, database: DatabaseState) -> None:
     plain = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": CREATE})
     with database.unchanged():
-        for content in (modern, plain):
+        for version, is_modern in product(("1900-01-01", "2025-03-26", "2027-01-01", "x" * 1000), (True, False)):
+            content = sent({**CREATE, "_meta": {**ENVELOPE, VERSIONED: version}}) if is_modern else plain
             answer = agent.post(content, HEADERS | {"MCP-Protocol-Version": version})
             assert code(answer) == (400, UNSUPPORTED)
             assert answer.json()["error"]["data"] == {"supported": [VERSION, *OLDER], "requested": version[:64]}
@@ -175,11 +164,11 @@ def test_a_server_tells_what_it_can(agent: AgentClient) -> None:
     assert result["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "trellis"
 
 
-@pytest.mark.parametrize("method", ["server/discover", "tools/list", "resources/list", "resources/templates/list"])
-def test_what_may_be_kept_says_for_how_long_and_by_whom(agent: AgentClient, method: str) -> None:
-    result = agent.ask(method)
-    assert result["ttlMs"] >= 0
-    assert result["cacheScope"] == "private"
+def test_what_may_be_kept_says_for_how_long_and_by_whom(agent: AgentClient) -> None:
+    for method in ("server/discover", "tools/list", "resources/list", "resources/templates/list"):
+        result = agent.ask(method)
+        assert result["ttlMs"] >= 0, method
+        assert result["cacheScope"] == "private", method
 
 
 def test_an_id_comes_back_as_it_was_sent(agent: AgentClient, key: MakeKey) -> None:

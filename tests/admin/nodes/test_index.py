@@ -111,9 +111,9 @@ def test_wide_levels_come_in_pages(admin: Visitor, run: Run, monkeypatch: pytest
     assert _names(admin.get("/calendars/level?page=2").text) == ["C10", "C11", "C12"]
 
 
-@pytest.mark.parametrize("query", ["open=x,0,-1,99999999999999999999", "page=0", "page=-5", "page=zzz", "under=", "under=zzz"])
-def test_an_address_without_sense_is_passed_over(admin: Visitor, community: Community, query: str) -> None:
-    assert admin.get(f"/forums?{query}").status_code == 200
+def test_an_address_without_sense_is_passed_over(admin: Visitor, community: Community) -> None:
+    for query in ("open=x,0,-1,99999999999999999999", "page=0", "page=-5", "page=zzz", "under=", "under=zzz"):
+        assert admin.get(f"/forums?{query}").status_code == 200, query
 
 
 def test_whoever_is_beyond_the_last_page_since_rows_have_gone_is_led_to_it(

@@ -52,21 +52,18 @@ def test_a_button_begins_with_a_capital_in_each_language(admin: Visitor, gate: G
 
 
 @pytest.mark.either_engine
-@pytest.mark.parametrize(
-    ("stored", "shown"),
-    [
+def test_why_an_attempt_failed_is_said_in_the_language_of_the_page(admin: Visitor, gate: Gate) -> None:
+    for stored, shown in (
         ("There was no complete response within 15 seconds.", "Innerhalb von 15 Sekunden kam keine vollständige Antwort."),
         ("The connection failed: it took too long.", "Die Verbindung kam nicht zustande: Es hat zu lange gedauert."),
         ("The connection failed: No route to host", "Die Verbindung kam nicht zustande: No route to host"),
         ("The address leads to a socket of this machine.", "Die Adresse führt zu einem Socket dieser Maschine."),
         ("Something of before", "Something of before"),
-    ],
-)
-def test_why_an_attempt_failed_is_said_in_the_language_of_the_page(admin: Visitor, gate: Gate, stored: str, shown: str) -> None:
-    insert_delivery(gate, {"status": None, "error": stored}, type="forum.created", state="failed")
-    for language, text in (("en", stored), ("de", shown)):
-        for path in ("/deliveries", "/deliveries/1"):
-            assert text in page_text(admin.get(path, headers={"accept-language": language}))
+    ):
+        number = insert_delivery(gate, {"status": None, "error": stored}, type="forum.created", state="failed")
+        for language, text in (("en", stored), ("de", shown)):
+            for path in ("/deliveries", f"/deliveries/{number}"):
+                assert text in page_text(admin.get(path, headers={"accept-language": language})), path
 
 
 def test_a_row_tells_everything_at_a_glance(admin: Visitor, gate: Gate, clock: Clock) -> None:

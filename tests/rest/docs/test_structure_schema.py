@@ -98,17 +98,17 @@ def _document_of(key: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.either_engine
-@pytest.mark.parametrize("member", [field.name for field in SETTINGS])
-def test_what_a_key_may_have_it_may_have_when_it_is_applied(run: Run, member: str) -> None:
-    key = {"name": "Sync", "grants": _KEY["grants"], member: _KEY[member]}
-    assert _faults(_document_of(key)) == []
-    assert run("structure.plan", document=_document_of(key))["counts"]["create"] == 1
+def test_what_a_key_may_have_it_may_have_when_it_is_applied(run: Run) -> None:
+    assert set(_KEY) == {field.name for field in SETTINGS}
+    for member, value in _KEY.items():
+        key = {"name": "Sync", "grants": _KEY["grants"], member: value}
+        assert _faults(_document_of(key)) == [], member
+        assert run("structure.plan", document=_document_of(key))["counts"]["create"] == 1, member
 
 
 @pytest.mark.either_engine
-@pytest.mark.parametrize(
-    ("member", "value", "path"),
-    [
+def test_what_a_key_must_not_have_is_refused_when_it_is_applied(run: Run) -> None:
+    wrong: list[tuple[str, Any, str]] = [
         ("name", "", "name"),
         ("name", "x" * 101, "name"),
         ("owner", 12, "owner"),
@@ -124,10 +124,9 @@ def test_what_a_key_may_have_it_may_have_when_it_is_applied(run: Run, member: st
         ("perDay", 1.5, "perDay"),
         ("logRequests", "perhaps", "logRequests"),
         ("dialect", "esperanto", "dialect"),
-    ],
-)
-def test_what_a_key_must_not_have_is_refused_when_it_is_applied(run: Run, member: str, value: Any, path: str) -> None:
-    key = {"name": "Sync", "grants": ["forums.list"], member: value}
-    assert _faults(_document_of(key)) == [f"$.keys[0].{path}"]
-    with pytest.raises(Refused, match="INVALID_DOCUMENT"):
-        run("structure.plan", document=_document_of(key))
+    ]
+    for member, value, path in wrong:
+        key = {"name": "Sync", "grants": ["forums.list"], member: value}
+        assert _faults(_document_of(key)) == [f"$.keys[0].{path}"]
+        with pytest.raises(Refused, match="INVALID_DOCUMENT"):
+            run("structure.plan", document=_document_of(key))

@@ -334,21 +334,21 @@ def test_cookies_and_parameters_of_a_visitor_are_not_taken_apart(visitor: MakeVi
 
 
 @pytest.mark.either_engine
-@pytest.mark.parametrize("letter", ["x", "庭", "\N{SEEDLING}", '"'], ids=["ASCII", "CJK", "emoji", "quotes"])
 def test_a_long_message_fits_into_a_cookie_and_is_shown(
-    visitor: MakeVisitor, mira: int, run: Run, monkeypatch: pytest.MonkeyPatch, letter: str
+    visitor: MakeVisitor, mira: int, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    forum = run("forums.create", name="Garden")["id"]
-    monkeypatch.setattr(delete, "_describe", lambda *_args, **_more: letter * 2_000)
     admin = visitor(https=True)
     admin.sign_in()
-    response = admin.post(f"/forums/{forum}/delete", find_form(admin.get(f"/forums/{forum}/delete"), "/delete").filled())
-    assert response.status_code == 303
-    (cookie,) = (one for one in response.headers.get_list("set-cookie") if "trellis_flash=" in one)
-    assert len(cookie) <= 4096  # browsers drop longer ones
-    shown = re.search(rf"{letter}{{100,}}", page_text(admin.get("/forums")))
-    assert shown is not None
-    assert "\N{REPLACEMENT CHARACTER}" not in page_text(admin.get("/forums"))
+    for letter in ("x", "庭", "\N{SEEDLING}", '"'):
+        forum = run("forums.create", name="Garden")["id"]
+        monkeypatch.setattr(delete, "_describe", lambda *_args, letter=letter, **_more: letter * 2_000)
+        response = admin.post(f"/forums/{forum}/delete", find_form(admin.get(f"/forums/{forum}/delete"), "/delete").filled())
+        assert response.status_code == 303
+        (cookie,) = (one for one in response.headers.get_list("set-cookie") if "trellis_flash=" in one)
+        assert len(cookie) <= 4096  # browsers drop longer ones
+        shown = page_text(admin.get("/forums"))
+        assert re.search(rf"{letter}{{100,}}", shown) is not None
+        assert "\N{REPLACEMENT CHARACTER}" not in shown
 
 
 @pytest.mark.either_engine

@@ -327,9 +327,8 @@ def test_whoever_is_disabled_gets_nothing_and_who_adds_an_address_nothing_old(ru
 
 
 @pytest.mark.either_engine
-@pytest.mark.parametrize(
-    "address",
-    [
+def test_what_is_no_address_is_refused(run: Run) -> None:
+    for address in (
         "mira",
         "a@b@c",
         "a b@c.example",
@@ -337,11 +336,9 @@ def test_whoever_is_disabled_gets_nothing_and_who_adds_an_address_nothing_old(ru
         "a@b.example, c@d.example",
         "x" * 250 + "@b.example",
         "=?utf-8?q?mira?=@b.example",  # which the library would decode
-    ],
-)
-def test_what_is_no_address_is_refused(run: Run, address: str) -> None:
-    with pytest.raises(Refused, match="email must be one address"):
-        run("admins.invite", name="Ada", login="ada", role="auditor", email=address)
+    ):
+        with pytest.raises(Refused, match="email must be one address"):
+            run("admins.invite", name="Ada", login="ada", role="auditor", email=address)
 
 
 def test_notices_are_mailed_after_the_clock_was_ahead(run: Run, receiver: MailReceiver, send: Send, clock: Clock) -> None:

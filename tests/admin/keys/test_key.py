@@ -438,11 +438,11 @@ def test_rotating_asks_for_the_password(admin: Visitor, key: MakeKey, clock: Clo
 
 
 @pytest.mark.either_engine
-@pytest.mark.parametrize("days", ["8", "-1", "x"])
-def test_an_overlap_of_more_than_a_week_is_refused(admin: Visitor, key: MakeKey, events: Events, days: str) -> None:
+def test_an_overlap_of_more_than_a_week_is_refused(admin: Visitor, key: MakeKey, events: Events) -> None:
     key(["forums.list"])
     before = events()
-    assert admin.post("/keys/1/rotate", {"overlapDays": days, "_submission": "x"}).status_code == 400
+    for days in ("8", "-1", "x"):
+        assert admin.post("/keys/1/rotate", {"overlapDays": days, "_submission": "x"}).status_code == 400, days
     assert events() == before
 
 

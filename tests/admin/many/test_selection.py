@@ -329,15 +329,15 @@ def test_what_nobody_chose_or_ticked_is_asked_for(admin: Visitor, community: Com
     assert events() == known
 
 
-@pytest.mark.parametrize("number", ["x", "-4", "9" * 30])
-def test_what_names_no_node_is_not_taken_for_one(admin: Visitor, community: Community, events: Events, number: str) -> None:
+def test_what_names_no_node_is_not_taken_for_one(admin: Visitor, community: Community, events: Events) -> None:
     known = events()
-    _, form = _start(admin, "forums", "permissions", community.help)
-    same = admin.post("/forums/many/permissions", form.filled(how="same", source=number, _action="plan"))
-    assert (same.status_code, "Choose the forum to copy the permissions from." in page_text(same)) == (400, True)
-    _, form = _start(admin, "forums", "move", community.betas)
-    moved = admin.post("/forums/many/move", form.filled(to=number, _action="plan"))
-    assert (moved.status_code, 'id="plan"' in moved.text) == (400, False)
+    _, rights = _start(admin, "forums", "permissions", community.help)
+    _, move = _start(admin, "forums", "move", community.betas)
+    for number in ("x", "-4", "9" * 30):
+        same = admin.post("/forums/many/permissions", rights.filled(how="same", source=number, _action="plan"))
+        assert (same.status_code, "Choose the forum to copy the permissions from." in page_text(same)) == (400, True), number
+        moved = admin.post("/forums/many/move", move.filled(to=number, _action="plan"))
+        assert (moved.status_code, 'id="plan"' in moved.text) == (400, False), number
     assert events() == known
 
 

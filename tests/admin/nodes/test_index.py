@@ -136,12 +136,12 @@ def test_whoever_is_beyond_the_last_page_since_rows_have_gone_is_led_to_it(
 
 
 @pytest.mark.either_engine
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.name))
-def test_an_empty_list_says_how_to_begin(admin: Visitor, kind: object) -> None:
-    response = admin.get(f"/{kind.name}")  # type: ignore[attr-defined]  # the parameter is a kind
-    assert response.status_code == 200
-    if kind.name != "groups":  # type: ignore[attr-defined]
-        assert f"Create the first {kind.singular}" in page_text(response)  # type: ignore[attr-defined]
+def test_an_empty_list_says_how_to_begin(admin: Visitor) -> None:
+    for kind in KINDS:
+        response = admin.get(f"/{kind.name}")
+        assert response.status_code == 200
+        if kind.name != "groups":
+            assert f"Create the first {kind.singular}" in page_text(response)
 
 
 def test_a_search_finds_names_wherever_they_stand(admin: Visitor, community: Community) -> None:

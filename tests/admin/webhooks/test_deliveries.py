@@ -306,15 +306,15 @@ def test_sending_again_begins_with_the_failure(admin: Visitor, gate: Gate, ago: 
 
 
 @pytest.mark.either_engine
-@pytest.mark.parametrize("since", ["soon", "", "2026-13-01"])
-def test_a_moment_that_makes_no_sense_sends_nothing(admin: Visitor, gate: Gate, since: str) -> None:
+def test_a_moment_that_makes_no_sense_sends_nothing(admin: Visitor, gate: Gate) -> None:
     insert_delivery(gate, {"status": 500}, state="failed")
     admin.get("/webhooks/1/redeliver")
     before = stored_rows(gate)
-    page = admin.post("/webhooks/1/redeliver", {"failedSince": since})
-    assert page.status_code == 400
-    assert 'role="alert"' in page.text
-    assert admin.get(f"/webhooks/1/redeliver?failedSince={since or '+x'}").status_code == 400
+    for since in ("soon", "", "2026-13-01"):
+        page = admin.post("/webhooks/1/redeliver", {"failedSince": since})
+        assert page.status_code == 400, since
+        assert 'role="alert"' in page.text, since
+        assert admin.get(f"/webhooks/1/redeliver?failedSince={since or '+x'}").status_code == 400, since
     assert stored_rows(gate) == before
 
 

@@ -287,11 +287,11 @@ def test_rotating_asks_for_the_password(admin: Visitor, gate: Gate, clock: Clock
 
 
 @pytest.mark.either_engine
-@pytest.mark.parametrize("hours", ["169", "-1", "x"])
-def test_an_overlap_of_more_than_a_week_is_refused(admin: Visitor, gate: Gate, hours: str) -> None:
+def test_an_overlap_of_more_than_a_week_is_refused(admin: Visitor, gate: Gate) -> None:
     admin.get("/webhooks/1/rotate")
     before = stored_rows(gate)
-    assert admin.post("/webhooks/1/rotate", {"overlapHours": hours, "_submission": "x"}).status_code == 400
+    for hours in ("169", "-1", "x"):
+        assert admin.post("/webhooks/1/rotate", {"overlapHours": hours, "_submission": "x"}).status_code == 400, hours
     assert stored_rows(gate) == before
 
 

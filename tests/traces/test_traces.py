@@ -1,7 +1,6 @@
 """Traces: what of the header is taken, when there are none, and that nobody waits for who takes the spans."""
 
 import logging
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -13,9 +12,7 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from tests.local_server import LocalServer, QuietHandler
-from tests.service_process import environment
 from tests.wait import GIVE_UP, wait_until
-from trellis.settings import Settings
 from trellis.traces import find_traceparent, load_traces, log_fields
 from trellis.traces.sending import SentTraces, _find_endpoint, _Sender
 
@@ -71,15 +68,6 @@ def test_a_value_that_cannot_be_used_is_said(name: str, caplog: pytest.LogCaptur
     monkeypatch.setenv(name, "-1")
     assert load_traces(ENDPOINT) is None
     assert "There are no traces: a variable of OpenTelemetry has a wrong value (" in caplog.text
-
-
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_a_service_without_an_endpoint_loads_nothing_for_them(settings: Settings) -> None:
-    program = "import sys; from trellis.asgi import create; create(); print(*sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", program], env=environment(settings), capture_output=True, text=True, check=True)
-    loaded = set(ran.stdout.split())
-    assert "trellis.asgi" in loaded
-    assert not any(name.partition(".")[0] in {"opentelemetry", "google", "requests"} for name in loaded)
 
 
 class Endpoint(SpanExporter):

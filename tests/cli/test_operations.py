@@ -54,8 +54,9 @@ def test_run_leaves_the_event_that_a_key_would_leave(trellis: Trellis, gate: Gat
 
 
 @pytest.mark.usefixtures("community")
-def test_no_operation_fails_the_command(trellis: Trellis) -> None:
-    for name, operation in catalogue_of(KINDS).items():
+def test_no_operation_fails_the_command(engine: str, trellis: Trellis) -> None:
+    """Half of the operations run on the one engine, and the others on the other one."""
+    for name, operation in list(catalogue_of(KINDS).items())[engine == "sqlite" :: 2]:
         takes_ids = any(field.name == "ids" for field in operation.takes)
         for parameters in ([], ["ids=1,2"]) if takes_ids else ([],):
             result = trellis("run", name, *(["1"] if operation.has_target else []), *parameters)  # which raises what is no refusal

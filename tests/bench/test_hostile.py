@@ -9,7 +9,7 @@ from tests.fixture_types import MakeKey, Run
 
 __all__ = ["serve"]
 
-REQUESTS = 600
+REQUESTS = 300
 
 
 def test_no_request_fails_the_service_or_hangs(serve: MakeService, key: MakeKey, run: Run, community: Community) -> None:

@@ -183,7 +183,7 @@ def wandering(seed: int, length: int) -> list[Ask]:
     return [*asks, ("GET", "/forums/forums?perPage=1000", {})]
 
 
-@pytest.mark.parametrize("requests", [session(), wandering(7, 200)], ids=["scripted", "wandering"])
+@pytest.mark.parametrize("requests", [session(), wandering(7, 120)], ids=["scripted", "wandering"])
 def test_both_engines_give_the_same_answers_and_leave_the_same(both: tuple[Settings, Settings], requests: list[Ask]) -> None:
     (sqlite, left_by_sqlite), (postgresql, left_by_postgresql) = (played(settings, requests) for settings in both)
     assert len(sqlite) == len(requests) >= 60

@@ -19,7 +19,7 @@ from tests.service_process import Service
 from tests.wait import wait_until
 
 REQUESTS: Final = int(os.environ.get("TRELLIS_TEST_REQUESTS", "16"))  # of each client
-CLIENTS: Final = 8
+CLIENTS: Final = 6
 FORUMS: Final = "/forums/forums"
 
 

@@ -1,6 +1,7 @@
 """Lists over REST: paging, filters and sorting, and what is refused."""
 
 import threading
+from itertools import product
 from typing import Any
 
 import pytest
@@ -45,13 +46,11 @@ def test_pages_hold_each_record_once_and_end(api: ApiClient, community: Communit
     assert api.get(f"{FORUMS}?page=2147483647").json()["results"] == []
 
 
-@pytest.mark.parametrize(
-    ("query", "field"),
-    [(f"page={text}", "page") for text in ("0", "-1", "x", "", "1.5", "99999999999999999999", "1e3")]
-    + [(f"perPage={text}", "perPage") for text in ("0", "-1", "1001", "10001", "x", "", "%00")],
-)
-def test_a_page_out_of_range_is_refused_by_name(api: ApiClient, query: str, field: str) -> None:
-    assert read_field_errors(api.get(f"{FORUMS}?{query}")) == {field: "INVALID_VALUE"}
+def test_a_page_out_of_range_is_refused_by_name(api: ApiClient) -> None:
+    pages = ("0", "-1", "x", "", "1.5", "99999999999999999999", "1e3")
+    sizes = ("0", "-1", "1001", "10001", "x", "", "%00")
+    for field, text in (*product(["page"], pages), *product(["perPage"], sizes)):
+        assert read_field_errors(api.get(f"{FORUMS}?{field}={text}")) == {field: "INVALID_VALUE"}, text
 
 
 def test_a_page_holds_up_to_a_thousand(api: ApiClient, community: Community) -> None:

@@ -174,11 +174,11 @@ def test_a_key_that_may_list_events_is_told_why_one_cannot_be_undone(
     assert document["missingOperation"] == "calendars.restore"
 
 
-@pytest.mark.parametrize("number", ["999", "0", "-1", "x", "1.5", str(2**63)])
-def test_an_event_that_there_is_not_is_404(api: ApiClient, number: str) -> None:
-    document = read_refusal(api.post(f"{FEED}/{number}/restore"), 404, "INVALID_ID")
-    assert document["errorCode"] == "1T106/5"
-    assert document["detail"].startswith("There is no event")
+def test_an_event_that_there_is_not_is_404(api: ApiClient) -> None:
+    for number in ("999", "0", "-1", "x", "1.5", 2**63):
+        document = read_refusal(api.post(f"{FEED}/{number}/restore"), 404, "INVALID_ID")
+        assert document["errorCode"] == "1T106/5"
+        assert document["detail"].startswith("There is no event")
 
 
 def test_the_path_answers_post_alone(api: ApiClient, community: Community) -> None:

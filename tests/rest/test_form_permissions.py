@@ -1,5 +1,7 @@
 """Permissions that a form sends under a parent: it cannot hold an empty list, so that it has to name every option."""
 
+from collections.abc import Callable
+from itertools import product
 from typing import Any, Final
 
 import pytest
@@ -12,12 +14,11 @@ from trellis.kinds import KINDS
 
 NESTED: Final = [kind for kind in KINDS if kind.tree and kind.options]
 each_kind = pytest.mark.parametrize("kind", NESTED, ids=lambda kind: kind.name)
-encodings: Final = {
-    "form": lambda pairs: {"data": pairs},
-    "multipart": lambda pairs: {"files": {name: (None, str(value)) for name, value in pairs.items()}},
-    "query": lambda pairs: {"params": pairs},
-}
-each_encoding = pytest.mark.parametrize("encode", encodings.values(), ids=list(encodings))
+ENCODINGS: Final[list[Callable[[dict[str, Any]], dict[str, Any]]]] = [  # a form, one in parts, and the query
+    lambda pairs: {"data": pairs},
+    lambda pairs: {"files": {name: (None, str(value)) for name, value in pairs.items()}},
+    lambda pairs: {"params": pairs},
+]
 
 
 @pytest.fixture
@@ -33,51 +34,48 @@ def name_all(kind: NodeKind, **but: Any) -> dict[str, Any]:
 
 
 @each_kind
-@each_encoding
-@pytest.mark.parametrize("by", ["parentId", "parent", "parentExternalId"])
 def test_options_that_are_left_out_are_refused_by_name(
-    api: ApiClient, database: DatabaseState, kind: NodeKind, parent: int, encode: Any, by: str
+    api: ApiClient, database: DatabaseState, kind: NodeKind, parent: int
 ) -> None:
-    form = {"name": "Closed", by: "open" if by == "parentExternalId" else parent, "permissions[view]": "*"}
-    with database.unchanged():
-        answer = api.post(kind.path, **encode(form))
     left_out = {f"permissions.{option}": "MISSING_VALUE" for option in kind.options if option != "view"}
-    assert (answer.status_code, read_field_errors(answer)) == (400, left_out)
-    assert "send permissions[read]= for nobody, or inheritPermissions=1 for the parent's value" in answer.text
-
-
-@each_kind
-@each_encoding
-def test_an_empty_value_is_nobody(api: ApiClient, kind: NodeKind, parent: int, encode: Any) -> None:
-    made = api.post(kind.path, **encode({"name": "Closed", "parentId": parent, **name_all(kind, read="", add=MEMBERS)}))
-    assert made.status_code == 201
-    assert made.json()["permissions"] == dict.fromkeys(kind.options, "*") | {"read": [], "add": [MEMBERS]}
-
-
-@each_kind
-@each_encoding
-@pytest.mark.parametrize("who", ["", "*", "3,4"])
-def test_a_list_that_names_no_groups_is_refused_with_what_to_send(
-    api: ApiClient, database: DatabaseState, kind: NodeKind, encode: Any, who: str
-) -> None:
     with database.unchanged():
-        answer = api.post(kind.path, **encode({"name": "Closed", "permissions[view][]": who}))
-    assert (answer.status_code, read_field_errors(answer)) == (400, {"permissions": "INVALID_VALUE"})
-    sent = "In a form, send permissions[view]=* for every group, permissions[view][]=ID for each of some groups, or "
-    assert answer.json()["detail"].endswith(f"{sent}permissions[view]= for nobody.")
-    made = api.post(kind.path, json={"name": "Closed", "permissions": {"view": [who]}})
-    assert "In a form" not in made.text
+        for encode, by in product(ENCODINGS, ("parentId", "parent", "parentExternalId")):
+            form = {"name": "Closed", by: "open" if by == "parentExternalId" else parent, "permissions[view]": "*"}
+            answer = api.post(kind.path, **encode(form))
+            assert (answer.status_code, read_field_errors(answer)) == (400, left_out)
+            assert "send permissions[read]= for nobody, or inheritPermissions=1 for the parent's value" in answer.text
 
 
 @each_kind
-@each_encoding
-def test_the_parents_values_can_be_asked_for(api: ApiClient, kind: NodeKind, parent: int, encode: Any) -> None:
+def test_an_empty_value_is_nobody(api: ApiClient, kind: NodeKind, parent: int) -> None:
+    for encode in ENCODINGS:
+        made = api.post(kind.path, **encode({"name": "Closed", "parentId": parent, **name_all(kind, read="", add=MEMBERS)}))
+        assert made.status_code == 201
+        assert made.json()["permissions"] == dict.fromkeys(kind.options, "*") | {"read": [], "add": [MEMBERS]}
+
+
+@each_kind
+def test_a_list_that_names_no_groups_is_refused_with_what_to_send(api: ApiClient, database: DatabaseState, kind: NodeKind) -> None:
+    sent = "In a form, send permissions[view]=* for every group, permissions[view][]=ID for each of some groups, or "
+    for who in ("", "*", "3,4"):
+        with database.unchanged():
+            for encode in ENCODINGS:
+                answer = api.post(kind.path, **encode({"name": "Closed", "permissions[view][]": who}))
+                assert (answer.status_code, read_field_errors(answer)) == (400, {"permissions": "INVALID_VALUE"})
+                assert answer.json()["detail"].endswith(f"{sent}permissions[view]= for nobody.")
+        made = api.post(kind.path, json={"name": "Closed", "permissions": {"view": [who]}})
+        assert "In a form" not in made.text
+
+
+@each_kind
+def test_the_parents_values_can_be_asked_for(api: ApiClient, kind: NodeKind, parent: int) -> None:
     form = {"name": "Open too", "parentId": parent, "permissions[read]": "", "inheritPermissions": "1"}
-    made = api.post(kind.path, **encode(form))
-    assert made.status_code == 201
-    assert made.json()["permissions"] == dict.fromkeys(kind.options, "*") | {"read": []}
-    refused = api.post(kind.path, **encode(form | {"inheritPermissions": "0"}))
-    assert refused.status_code == 400
+    for encode in ENCODINGS:
+        made = api.post(kind.path, **encode(form))
+        assert made.status_code == 201
+        assert made.json()["permissions"] == dict.fromkeys(kind.options, "*") | {"read": []}
+        refused = api.post(kind.path, **encode(form | {"inheritPermissions": "0"}))
+        assert refused.status_code == 400
 
 
 @each_kind

@@ -1,6 +1,6 @@
 """Refusals in the dialect of Invision Community: a code and a name, with the status that its clients expect."""
 
-from typing import Any
+from typing import Any, Final
 
 import httpx
 import pytest
@@ -17,33 +17,31 @@ def check(answer: httpx.Response, status: int, code: str, message: str) -> None:
     assert list(answer.json().items()) == [("errorCode", code), ("errorMessage", message)]
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "body", "refusal"),
-    [
-        ("GET", "/core/groups/999", None, (404, "1C358/1", "INVALID_ID")),
-        ("DELETE", "/core/groups/999", None, (404, "1C358/2", "INVALID_ID")),
-        ("DELETE", f"/core/groups/{MEMBERS}", None, (403, "2C358/3", "CANNOT_DELETE")),
-        ("GET", "/forums/forums/999", None, (404, "1F363/1", "INVALID_ID")),
-        ("GET", "/forums/forums/none", None, (404, "1F363/1", "INVALID_ID")),
-        ("DELETE", "/forums/forums/999", None, (404, "1S359/1", "INVALID_ID")),
-        ("POST", "/forums/forums", {"type": "normal"}, (400, "1F363/2", "NO_TITLE")),
-        ("POST", "/forums/forums", {"title": "Away", "type": "redirect"}, (400, "1F363/3", "NO_REDIRECT_URL")),
-        ("POST", "/forums/forums", {"title": "What", "type": "shop"}, (400, "1F363/4", "INVALID_TYPE")),
-        ("POST", "/forums/forums", {"title": "Lost", "parent": "999"}, (400, "1T101/3", "INVALID_PARENT")),
-        ("GET", "/calendar/calendar/999", None, (404, "1L364/1", "INVALID_ID")),
-        ("DELETE", "/calendar/calendars/999", None, (404, "1S359/1", "INVALID_ID")),
-        ("POST", "/calendar/calendar", {"color": "#000000"}, (400, "1L364/2", "NO_TITLE")),
-        ("GET", "/downloads/category/999", None, (404, "1D365/1", "INVALID_ID")),
-        ("DELETE", "/downloads/categories/999", None, (404, "1S359/1", "INVALID_ID")),
-        ("DELETE", "/blog/blogs/999", None, (404, "2B302/2", "INVALID_ID")),
-        ("GET", "/core/members", None, (404, "2S291/1", "NO_ENDPOINT")),
-        ("PUT", "/forums/forums", None, (405, "3S291/2", "BAD_METHOD")),
-    ],
-)
-def test_a_refusal_is_a_code_and_a_name(
-    invision: ApiClient, community: Community, method: str, path: str, body: dict[str, str] | None, refusal: tuple[int, str, str]
-) -> None:
-    check(invision(method, path, **({} if body is None else {"data": body})), *refusal)
+REFUSALS: Final[list[tuple[str, str, dict[str, str] | None, tuple[int, str, str]]]] = [
+    ("GET", "/core/groups/999", None, (404, "1C358/1", "INVALID_ID")),
+    ("DELETE", "/core/groups/999", None, (404, "1C358/2", "INVALID_ID")),
+    ("DELETE", f"/core/groups/{MEMBERS}", None, (403, "2C358/3", "CANNOT_DELETE")),
+    ("GET", "/forums/forums/999", None, (404, "1F363/1", "INVALID_ID")),
+    ("GET", "/forums/forums/none", None, (404, "1F363/1", "INVALID_ID")),
+    ("DELETE", "/forums/forums/999", None, (404, "1S359/1", "INVALID_ID")),
+    ("POST", "/forums/forums", {"type": "normal"}, (400, "1F363/2", "NO_TITLE")),
+    ("POST", "/forums/forums", {"title": "Away", "type": "redirect"}, (400, "1F363/3", "NO_REDIRECT_URL")),
+    ("POST", "/forums/forums", {"title": "What", "type": "shop"}, (400, "1F363/4", "INVALID_TYPE")),
+    ("POST", "/forums/forums", {"title": "Lost", "parent": "999"}, (400, "1T101/3", "INVALID_PARENT")),
+    ("GET", "/calendar/calendar/999", None, (404, "1L364/1", "INVALID_ID")),
+    ("DELETE", "/calendar/calendars/999", None, (404, "1S359/1", "INVALID_ID")),
+    ("POST", "/calendar/calendar", {"color": "#000000"}, (400, "1L364/2", "NO_TITLE")),
+    ("GET", "/downloads/category/999", None, (404, "1D365/1", "INVALID_ID")),
+    ("DELETE", "/downloads/categories/999", None, (404, "1S359/1", "INVALID_ID")),
+    ("DELETE", "/blog/blogs/999", None, (404, "2B302/2", "INVALID_ID")),
+    ("GET", "/core/members", None, (404, "2S291/1", "NO_ENDPOINT")),
+    ("PUT", "/forums/forums", None, (405, "3S291/2", "BAD_METHOD")),
+]
+
+
+def test_a_refusal_is_a_code_and_a_name(invision: ApiClient, community: Community) -> None:
+    for method, path, body, refusal in REFUSALS:
+        check(invision(method, path, **({} if body is None else {"data": body})), *refusal)
 
 
 def test_children_that_have_nowhere_to_go_are_not_found(invision: ApiClient, api: ApiClient, community: Community) -> None:

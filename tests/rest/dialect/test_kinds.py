@@ -95,16 +95,20 @@ def test_a_blog_shows_its_groups_to_a_key_that_may_read_blogs_alone(
     assert (refused.status_code, refused.json()["errorMessage"]) == (403, "NO_PERMISSION")
 
 
-def test_a_page_of_blogs_that_would_repeat_very_much_of_groups_is_refused(invision: ApiClient, run: Run) -> None:
+def test_a_page_of_blogs_that_would_repeat_very_much_of_groups_is_refused(
+    invision: ApiClient, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here more than 2 MiB."""
+    monkeypatch.setattr("trellis.store.nodes.bounded.MOST_BYTES", 2**21)
     emoji = "\N{SEEDLING}" * 1000
-    for number in range(40):
+    for number in range(9):
         run("groups.create", name=f"Group {number}", prefix=emoji, suffix=emoji)
-    for number in range(220):  # each with 320 KB of groups
+    for number in range(31):  # each with 72 KB of groups
         run("blogs.create", name=f"Blog {number}")
     refused = invision.get("/blog/blogs?perPage=1000")
     assert (refused.status_code, refused.json()) == (400, {"errorCode": "1T109/3", "errorMessage": "PAGE_TOO_LARGE"})
     page = invision.get("/blog/blogs?perPage=5").json()["results"]
-    assert [len(blog["groups"]) for blog in page] == [43] * 5
+    assert [len(blog["groups"]) for blog in page] == [12] * 5
 
 
 def test_refusals_of_blogs_have_their_own_codes(invision: ApiClient) -> None:

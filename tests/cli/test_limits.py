@@ -228,6 +228,8 @@ def test_what_the_server_refuses_is_a_problem_document_that_says_what_to_do(serv
         assert (problem["status"], problem["errorMessage"], problem["errorCode"]) == (expected, message, REFUSALS[message].code)
         assert advice in problem["detail"]
         assert problem["type"] == f"{public_url}/api/docs#{message}"
+        assert headers["strict-transport-security"] == "max-age=31536000; includeSubDomains", "as in the application's answers"
+        assert [headers[name.decode()].encode() for name, _ in (POLICY, NO_SNIFFING)] == [POLICY[1], NO_SNIFFING[1]]
         assert headers["x-request-id"] == problem["requestId"] == ("mine" if sent is half_body else problem["requestId"])
         wait_until(lambda number=problem["requestId"]: f'"request": "{number}"' in service.output)  # type: ignore[misc]
     with ExitStack() as open_ones:
@@ -246,19 +248,7 @@ def read_problem(answer: bytes) -> tuple[dict[str, Any], Message]:
     return json.loads(body), headers
 
 
-def test_a_body_that_does_not_come_is_waited_for_no_longer(
-    serve: MakeService, key: MakeKey, run: Run, database: DatabaseState
-) -> None:
-    service = serve(body_timeout=1)
-    head = f"POST /api{FORUMS} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {key('*')}\r\nContent-Type: application/json\r\n"
-    with connected(service) as connection, database.unchanged():
-        connection.sendall(f'{head}Content-Length: 100\r\n\r\n{{"name": "Half'.encode())
-        assert status(rest(connection)) == b"408"
-
-
-def test_what_comes_byte_by_byte_is_not_waited_for_any_longer(
-    serve: MakeService, key: MakeKey, run: Run, database: DatabaseState
-) -> None:
+def test_what_comes_byte_by_byte_is_not_waited_for_any_longer(serve: MakeService, key: MakeKey, database: DatabaseState) -> None:
     service = serve(head_timeout=2, body_timeout=2)
     head = f"POST /api{FORUMS} HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {key('*')}\r\nContent-Type: application/json\r\n"
     for begun in (HALF, f'{head}Content-Length: 60000\r\n\r\n{{"name": "Half'.encode()):
@@ -273,16 +263,6 @@ def test_what_comes_byte_by_byte_is_not_waited_for_any_longer(
                 with suppress(TimeoutError):
                     answer = connection.recv(65_536)
             assert status(answer) == b"408"
-
-
-def test_an_answer_in_the_applications_place_has_its_headers(serve: MakeService) -> None:
-    service = serve(head_timeout=1, public_url="https://forum.example")
-    with connected(service) as connection:
-        connection.sendall(HALF)
-        answer = rest(connection)
-    assert status(answer) == b"408"
-    for header in (b"strict-transport-security: max-age=31536000; includeSubDomains", b"%b: %b" % POLICY, b"%b: %b" % NO_SNIFFING):
-        assert b"\r\n" + header + b"\r\n" in answer
 
 
 @pytest.mark.slow

@@ -1,14 +1,10 @@
 """`trellis serve`: what it says before it serves, and how it ends."""
 
-import os
 import re
 import signal
 import socket
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -17,7 +13,7 @@ import pytest
 from tests.api_fixtures import MakeService, serve
 from tests.cli.conftest import Environment, Trellis, TrellisJson
 from tests.community import GRANTABLE
-from tests.program import running
+from tests.fixture_types import MakeKey
 from tests.service_process import begin_post, refuses_connections
 from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
@@ -197,50 +193,21 @@ def test_what_cannot_be_meant_is_a_usage_error(trellis: Trellis, arguments: tupl
 # --- the running service ------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def service(settings: Settings, folder: Path) -> Iterator[tuple["subprocess.Popen[str]", httpx.Client]]:
-    """Serve in a process of its own; give it, and a client with the demo key."""
-    environment = os.environ | {PREFIX + "DATABASE_URL": settings.database_url}
-    with (folder / "errors.txt").open("w") as errors:
-        command = (sys.executable, "-m", "trellis", "serve", "--demo", "--port", "0")
-        with running(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=folder, env=environment) as process:
-            told = _until_curl(process)
-            found = TRY.search(told)
-            assert found, (told, (folder / "errors.txt").read_text())
-            with httpx.Client(base_url=found[1], headers={"Authorization": f"Bearer {found[2]}"}, timeout=60) as client:
-                yield process, client
-
-
-def _until_curl(process: "subprocess.Popen[str]") -> str:
-    assert process.stdout is not None
-    lines: list[str] = []
-    for line in process.stdout:
-        lines.append(line)
-        if "curl" in line:
-            break
-    return "".join(lines)
-
-
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-def test_sigterm_lets_a_request_in_flight_finish(settings: Settings, tmp_path: Path) -> None:
-    with service(settings, tmp_path) as (process, client):
-        assert client.get("/forums/forums?perPage=3").status_code == 200  # at once: who comes early waits
-        with closing(open_sqlite(settings)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            port, key, body = client.base_url.port, client.headers["Authorization"].partition(" ")[2], b'{"name": "Last words"}'
-            assert port is not None
-            with begin_post(port, "/api/forums/forums", key, body, 1) as connection:
-                process.send_signal(signal.SIGTERM)
-                connection.sendall(body[1:])
-                wait_until(lambda: refuses_connections(port))
-                assert process.poll() is None
-                other.execute("ROLLBACK")
-                assert connection.recv(65_536).startswith(b"HTTP/1.1 201 ")
-        assert process.wait(60) == 0
-        with closing(open_sqlite(settings)) as file:
-            assert file.execute("SELECT count(*) FROM nodes WHERE name = 'Last words'").fetchone() == (1,)
-    logged = (tmp_path / "errors.txt").read_text().splitlines()
-    assert {line.split()[1] for line in logged if line[0].isdigit()} == {"INFO"}, "beside the progress of the sample"
+def test_sigterm_lets_a_request_in_flight_finish(serve: MakeService, settings: Settings, key: MakeKey) -> None:
+    running, text, body = serve(), key("*"), b'{"name": "Last words"}'
+    with closing(open_sqlite(settings)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with begin_post(running.port, "/api/forums/forums", text, body, 1) as connection:
+            running.process.send_signal(signal.SIGTERM)
+            connection.sendall(body[1:])
+            wait_until(lambda: refuses_connections(running.port))
+            assert running.running
+            other.execute("ROLLBACK")
+            assert connection.recv(65_536).startswith(b"HTTP/1.1 201 ")
+        assert running.process.wait(60) == 0
+        assert other.execute("SELECT count(*) FROM nodes WHERE name = 'Last words'").fetchone() == (1,)
+    assert {line.split()[1] for line in running.output.splitlines() if line[:1].isdigit()} == {"INFO"}
 
 
 def test_workers_without_room_for_a_folder_are_told_what_to_do(

@@ -19,6 +19,7 @@ def press(*_: object, **__: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
+@pytest.mark.either_engine
 def test_of_each_command_it_is_known_what_it_leaves(trellis: Trellis) -> None:
     assert {words.split()[0] for words in _LEFT if words} == _COMMANDS.keys()
     for words in filter(None, _LEFT):
@@ -30,6 +31,7 @@ def test_of_each_command_it_is_known_what_it_leaves(trellis: Trellis) -> None:
     assert explain_interruption(["keys", "create", "list"]) != explain_interruption(["keys", "list"])
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("where", "arguments", "left"),
     [

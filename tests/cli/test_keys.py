@@ -26,6 +26,7 @@ def test_create_shows_the_key_once_and_alone_on_its_line(trellis: Trellis) -> No
     assert key not in trellis("keys", "show", "1").output + trellis("keys", "list").output
 
 
+@pytest.mark.either_engine
 def test_an_end_that_is_empty_is_refused(trellis: Trellis) -> None:
     """Such as that of a variable of the shell that is not set: the key would never end."""
     for empty in (("--until", ""), ("--expires", " "), ("--preset", "")):
@@ -95,6 +96,7 @@ def test_a_key_without_grants_comes_with_a_warning(trellis: Trellis) -> None:
         assert result.stderr.startswith("This key may not do anything yet. Grant it operations: trellis keys grant ")
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
@@ -191,6 +193,7 @@ def test_revoke_ends_a_key_for_good(trellis: Trellis, trellis_json: TrellisJson)
     assert refused.stderr.startswith("KEY_REVOKED: The key 'Plugin' was revoked at ")
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("arguments", [("show", ""), ("rotate", "1", "--overlap-days", "x"), ("grant", "1")])
 def test_what_cannot_be_read_is_a_usage_error(trellis: Trellis, arguments: tuple[str, ...]) -> None:
     assert trellis("keys", *arguments).exit_code == 2
@@ -265,6 +268,7 @@ def test_what_names_no_key_is_refused_without_a_secret(trellis: Trellis) -> None
     assert trellis("keys", "pause", " ").exit_code == 2
 
 
+@pytest.mark.either_engine
 def test_a_list_that_takes_long_shows_progress_beside_the_output(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
     trellis("keys", "create", "Sync", "--grant", "forums.list")
     monkeypatch.setattr("trellis.cli.terminal._PATIENCE", 0.0)

@@ -71,6 +71,7 @@ def test_what_is_no_json_is_printed_as_it_is(trellis: Trellis) -> None:
     assert read_document(result.stdout)["format"] == "trellis/1"
 
 
+@pytest.mark.either_engine
 def test_brackets_and_json_values(trellis_json: TrellisJson) -> None:
     record = trellis_json(
         "run", "forums.create", "name=News", "permissions[view]=*", "permissions[read][]=3", "permissions[read][]=4",
@@ -94,6 +95,7 @@ def test_an_id_is_the_target_of_operations_that_have_one(trellis: Trellis, trell
     assert trellis("run", "calendars.get", "id=1").exit_code == 1
 
 
+@pytest.mark.either_engine
 def test_the_id_may_stand_alone(trellis: Trellis, trellis_json: TrellisJson) -> None:
     trellis("run", "calendars.create", "name=Meetups")
 
@@ -116,6 +118,7 @@ def test_groups_and_blogs_are_made_this_way(trellis_json: TrellisJson) -> None:
     assert trellis_json("run", "blogs.create", "name=Notebook", "groups:=[5]")["groups"] == [5]
 
 
+@pytest.mark.either_engine
 def test_a_refusal_names_every_field_on_stderr(trellis: Trellis, events: Events) -> None:
     result = trellis("run", "calendars.create", "color=blue", "approveEvents=perhaps", "colour=red")
 
@@ -141,6 +144,7 @@ def test_children_that_are_in_the_way(trellis: Trellis) -> None:
     assert trellis("run", "forums.delete", "id=1", "deleteChildrenOrMove=-1").exit_code == 0
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [
@@ -228,6 +232,7 @@ def test_openapi_prints_the_document_for_the_address_it_is_served_under(cli: Tre
     assert len(operations) == ENDPOINTS
 
 
+@pytest.mark.either_engine
 def test_a_slow_run_shows_its_progress_beside_the_output(
     community: Community, run: Run, trellis: Trellis, monkeypatch: pytest.MonkeyPatch, slowly: Callable[..., Any]
 ) -> None:

@@ -54,6 +54,7 @@ def test_requests_that_come_together_are_answered_in_their_order(service: Servic
     assert b"connection: close\r\n" in read.rpartition(b"HTTP/1.1")[2]
 
 
+@pytest.mark.either_engine
 def test_a_connection_that_is_to_be_closed_is(service: Service, key: MakeKey, calendars: list[int]) -> None:
     text, path = key("calendars.*"), f"{CALENDARS}/{calendars[0]}"
     kept = service.call("GET", path, text)
@@ -68,6 +69,7 @@ def test_a_connection_that_is_to_be_closed_is(service: Service, key: MakeKey, ca
     assert known.endswith(b"\r\n\r\n")
 
 
+@pytest.mark.either_engine
 def test_whoever_is_behind_a_trusted_proxy_is_judged_by_their_own_address(
     serve: MakeService, key: MakeKey, database: DatabaseState, calendars: list[int]
 ) -> None:

@@ -116,6 +116,7 @@ def test_a_change_of_a_key_is_undone(trellis: Trellis, trellis_json: TrellisJson
     assert trellis("restore", 3).stdout == "Event 3 (keys.restore) is undone, by event 4: Other\n"
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("arguments", "code", "expected"),
     [((999,), 1, "INVALID_ID: There is no event with the id 999."), (("x",), 2, "'x'"), ((0,), 2, "0")],
@@ -128,6 +129,7 @@ def test_what_is_typed_wrongly(
     assert expected in result.stderr
 
 
+@pytest.mark.either_engine
 def test_a_slow_undo_shows_its_progress_beside_the_output(
     community: Community, run: Run, events: Events, trellis: Trellis, monkeypatch: pytest.MonkeyPatch, slowly: Callable[..., Any]
 ) -> None:

@@ -32,6 +32,7 @@ def _has(gate: Gate, password: str) -> bool:
     return check_password(gate, Credentials("mira", password, "-")) is not None
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("typed", [f"password={_PASSWORD}", f'password:="{_PASSWORD}"', "password:=[1]"])
 def test_a_password_in_an_argument_is_refused(trellis: Trellis, gate: Gate, mira: int, events: Events, typed: str) -> None:
     before = events()
@@ -59,6 +60,7 @@ def test_standard_input_stays_open_for_what_is_read_next(monkeypatch: pytest.Mon
     assert [take_secrets(_CREATE, {"password": "@-"})["password"] for _ in range(2)] == ["first", "second"]
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(("content", "said"), [(None, "could not be read"), (b"\n", "is empty"), (b"\xff\n", "could not be read")])
 def test_a_file_that_holds_none_is_said(trellis: Trellis, mira: int, tmp_path: Path, content: bytes | None, said: str) -> None:
     file = tmp_path / "password"
@@ -68,11 +70,13 @@ def test_a_file_that_holds_none_is_said(trellis: Trellis, mira: int, tmp_path: P
     assert (result.exit_code, said in result.stderr) == (2, True)
 
 
+@pytest.mark.either_engine
 def test_a_device_without_an_end_is_refused(trellis: Trellis, mira: int) -> None:
     result = trellis("run", "admins.set_password", mira, "password=@/dev/zero")
     assert (result.exit_code, result.stderr.startswith("INVALID_VALUE: ")) == (1, True)
 
 
+@pytest.mark.either_engine
 def test_without_a_terminal_it_says_what_to_do(trellis: Trellis, mira: int) -> None:
     result = trellis("run", "admins.set_password", mira)
     assert (result.exit_code, "leave it out to be asked" in result.stderr) == (2, True)
@@ -89,6 +93,7 @@ def test_a_forums_password_too_is_read_from_a_file_and_taken_away_by_nothing(tre
     assert run("forums.get", 1)["passwordProtected"] is False
 
 
+@pytest.mark.either_engine
 def test_at_a_terminal_it_is_asked_for_twice_and_not_shown(gate: Gate, settings: Settings, mira: int, tmp_path: Path) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "trellis", "run", "admins.set_password", str(mira)]

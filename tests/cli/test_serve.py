@@ -38,6 +38,7 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Settings, int]]:
     return runs
 
 
+@pytest.mark.either_engine
 def test_without_demo_it_tells_the_addresses_and_the_way_in(trellis: Trellis, served: list[tuple[Settings, int]]) -> None:
     result = trellis("serve", "--port", "0", "--workers", "3")
 
@@ -61,6 +62,7 @@ def test_a_full_disk_of_the_output_keeps_nobody_from_being_served(
     assert served
 
 
+@pytest.mark.either_engine
 def test_the_panel_is_told_by_its_public_address(
     trellis: Trellis, served: list[tuple[Settings, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,6 +146,7 @@ def test_a_demo_key_gets_back_what_was_taken_from_it_until_it_is_revoked(
     assert len(served) == 3
 
 
+@pytest.mark.either_engine
 def test_a_port_in_use_is_a_sentence(trellis: Trellis, trellis_json: TrellisJson, served: list[tuple[Settings, int]]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
@@ -158,6 +161,7 @@ def test_a_port_in_use_is_a_sentence(trellis: Trellis, trellis_json: TrellisJson
     assert trellis_json("keys", "list") == []
 
 
+@pytest.mark.either_engine
 def test_a_port_for_metrics_that_cannot_be_is_a_sentence(trellis: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"{PREFIX}METRICS_LISTEN", "9464")
     result = trellis("serve", "--port", "0")
@@ -170,6 +174,7 @@ def test_a_port_for_metrics_that_cannot_be_is_a_sentence(trellis: Trellis, monke
     assert (result.exit_code, "such as 127.0.0.1:9464" in result.stderr) == (2, True)
 
 
+@pytest.mark.either_engine
 def test_an_address_that_is_not_of_this_machine_is_a_sentence(trellis: Trellis) -> None:
     result = trellis("serve", "--host", "192.0.2.1", "--port", "0")
 
@@ -177,6 +182,7 @@ def test_an_address_that_is_not_of_this_machine_is_a_sentence(trellis: Trellis) 
     assert result.stderr.startswith("The service cannot listen on 192.0.2.1, port 0: ")
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("host", ["\udcff", "x" * 64])
 def test_a_host_that_is_no_address_is_a_sentence(trellis: Trellis, host: str) -> None:
     result = trellis("serve", "--host", host, "--port", "0")
@@ -185,6 +191,7 @@ def test_a_host_that_is_no_address_is_a_sentence(trellis: Trellis, host: str) ->
     assert "is not an address of this machine" in result.stderr
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("arguments", [("--port", "70000"), ("--workers", "0"), ("--port", "http"), ("--host", "")])
 def test_what_cannot_be_meant_is_a_usage_error(trellis: Trellis, arguments: tuple[str, ...]) -> None:
     assert trellis("serve", *arguments).exit_code == 2
@@ -210,6 +217,7 @@ def test_sigterm_lets_a_request_in_flight_finish(serve: MakeService, settings: S
     assert {line.split()[1] for line in running.output.splitlines() if line[:1].isdigit()} == {"INFO"}
 
 
+@pytest.mark.either_engine
 def test_workers_without_room_for_a_folder_are_told_what_to_do(
     trellis: Trellis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,7 @@ def labelled(**labels: str) -> Labels:
 # --- who may ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.either_engine
 def test_without_a_setting_there_are_none(api: ApiClient) -> None:
     answer = read(api)
     assert answer.status_code == 404
@@ -69,6 +70,7 @@ def test_without_a_setting_there_are_none(api: ApiClient) -> None:
     assert api.application.service.counts is None
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("token", [None, "", "nope", TOKEN[:-1], TOKEN + "x", TOKEN.upper()])
 def test_only_the_token_reads_them(make_api: MakeApiClient, token: str | None) -> None:
     api = make_api(metrics_token=TOKEN)
@@ -78,6 +80,7 @@ def test_only_the_token_reads_them(make_api: MakeApiClient, token: str | None) -
     assert read(api).status_code == 200
 
 
+@pytest.mark.either_engine
 def test_an_address_outside_the_list_reads_nothing_with_the_right_token_either(make_api: MakeApiClient) -> None:
     api = make_api(metrics_token=TOKEN, metrics_allow=("192.0.2.0/24",))
     assert read(api, address="198.51.100.1").status_code == 403
@@ -86,6 +89,7 @@ def test_an_address_outside_the_list_reads_nothing_with_the_right_token_either(m
     assert read(make_api(metrics_allow=("192.0.2.0/24",)), address="192.0.2.7", token=None).status_code == 200
 
 
+@pytest.mark.either_engine
 def test_guesses_slow_an_address_down_like_bad_keys(make_api: MakeApiClient) -> None:
     api = make_api(metrics_token=TOKEN, bad_key_limit=3)
     assert [read(api, token=f"guess {number}").status_code for number in range(5)] == [401, 401, 401, 429, 429]
@@ -93,6 +97,7 @@ def test_guesses_slow_an_address_down_like_bad_keys(make_api: MakeApiClient) -> 
     assert read(api, address="192.0.2.9").status_code == 200
 
 
+@pytest.mark.either_engine
 def test_only_get_reads_them(make_api: MakeApiClient) -> None:
     api = make_api(metrics_token=TOKEN)
     headers = [(b"authorization", f"Bearer {TOKEN}".encode())]
@@ -129,6 +134,7 @@ def test_requests_refusals_and_the_cache_add_up(watched: ApiClient, community: C
     assert refusals == {("INVALID_ID", True): 1, ("NO_PERMISSION", True): 1, ("INVALID_API_KEY", False): 1}
 
 
+@pytest.mark.either_engine
 def test_durations_are_counted_in_the_classes_that_they_are_below(watched: ApiClient) -> None:
     for duration in (999, 1000, 1001, 9_999_999, 60_000_000):  # microseconds
         watched.application.service.counts.count("api", "forums.get", 200, duration, None, 1)  # type: ignore[union-attr]
@@ -197,6 +203,7 @@ def test_a_scrape_every_moment_reads_the_database_once(watched: ApiClient, monke
     assert len(asked) == 1
 
 
+@pytest.mark.either_engine
 def test_pages_of_the_panel_are_counted_by_what_their_route_has_and_what_strangers_make_up_makes_no_label(
     watched: ApiClient,
 ) -> None:
@@ -226,6 +233,7 @@ def test_proposals_that_are_open_are_told(watched: ApiClient, key: MakeKey) -> N
     assert parse(read(watched).text)["proposals_open"][()] == 1
 
 
+@pytest.mark.either_engine
 def test_with_a_port_of_their_own_there_are_none_elsewhere(make_api: MakeApiClient) -> None:
     api = make_api(metrics_token=TOKEN, metrics_listen="127.0.0.1:9464")
     api.application._respond = partial(api.application._dispatch_by_port, 9464)
@@ -271,6 +279,7 @@ def test_a_database_that_lacks_a_table_leaves_the_rest(watched: ApiClient) -> No
     assert parse(read(watched).text)["database_up"][()] == 1
 
 
+@pytest.mark.either_engine
 def test_every_metric_is_told_in_both_formats(watched: ApiClient, community: Community) -> None:
     watched.get("/forums/forums/999999")
     watched.post("/core/webhooks", {"url": "https://receiver.example/", "events": ["forum.created"]})
@@ -284,6 +293,7 @@ def test_every_metric_is_told_in_both_formats(watched: ApiClient, community: Com
     assert [metric.name for metric in told if not metric.samples] == []
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("accept", ["application/openmetrics-text; version=latest", "text/plain; version=1..0"])
 def test_a_version_that_is_none_is_answered_in_the_usual_format(watched: ApiClient, accept: str) -> None:
     answer = read(watched, accept=accept)

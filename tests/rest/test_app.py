@@ -37,6 +37,7 @@ def test_hello_names_every_operation_that_the_key_may_run(api: ApiClient, key: M
     assert some["expiresAt"] is None
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("path", "also"), [("/calendar/calendar", "/calendar/calendars"), ("/downloads/category", "/downloads/categories")]
 )
@@ -53,6 +54,7 @@ def test_the_other_path_of_a_resource_serves_the_same(api: ApiClient, database: 
     assert [event["operation"].partition(".")[2] for event in database.events()[-3:]] == ["create", "update", "delete"]
 
 
+@pytest.mark.either_engine
 def test_a_path_with_a_trailing_slash_is_the_same_path(api: ApiClient, community: Community) -> None:
     assert api.get("/forums/forums/").content == api.get("/forums/forums").content
     assert api.get(f"/forums/forums/{community.news}/").content == api.get(f"/forums/forums/{community.news}").content
@@ -78,12 +80,14 @@ def test_head_answers_as_get_does_but_without_a_body(api: ApiClient, community: 
         }
 
 
+@pytest.mark.either_engine
 def test_head_is_refused_where_get_is(api: ApiClient, community: Community, key: MakeKey) -> None:
     assert api("HEAD", f"/forums/forums/{community.news}/copy").status_code == 405
     assert api("HEAD", "/forums/forums", key=key("forums.get")).status_code == 403
     assert api("HEAD", "/forums/forums", key=None).status_code == 401
 
 
+@pytest.mark.either_engine
 def test_options_needs_no_key_and_tells_the_methods_of_a_path(api: ApiClient) -> None:
     for path, allowed in (
         ("/forums/forums", "GET, HEAD, OPTIONS, POST"),
@@ -101,6 +105,7 @@ def test_options_needs_no_key_and_tells_the_methods_of_a_path(api: ApiClient) ->
         assert "content-type" not in answer.headers
 
 
+@pytest.mark.either_engine
 def test_an_unknown_method_is_refused_with_those_that_are_known(
     api: ApiClient, community: Community, database: DatabaseState
 ) -> None:
@@ -111,6 +116,7 @@ def test_an_unknown_method_is_refused_with_those_that_are_known(
             assert answer.headers["allow"] == RECORD_METHODS
 
 
+@pytest.mark.either_engine
 def test_what_is_not_served_over_rest_is_not_there(api: ApiClient, community: Community, database: DatabaseState) -> None:
     with database.unchanged():
         assert read_refusal(api.post("/core/groups", {"name": "Mods"}), 405, "BAD_METHOD")["allow"] == "GET, HEAD, OPTIONS"
@@ -151,6 +157,7 @@ NOWHERE = [
 ]
 
 
+@pytest.mark.either_engine
 def test_a_path_that_is_not_there_is_not_there_for_anybody(
     api: ApiClient, key: MakeKey, database: DatabaseState, subtests: pytest.Subtests
 ) -> None:
@@ -220,6 +227,7 @@ def test_a_wrong_id_is_told_before_a_wrong_body(api: ApiClient) -> None:
     read_refusal(api.post("/forums/forums/abc", content=b"{", headers={"Content-Type": "application/json"}), 404, "INVALID_ID")
 
 
+@pytest.mark.either_engine
 def test_every_answer_says_that_it_is_private_and_what_it_is(api: ApiClient) -> None:
     for answer in (
         api.get("/forums/forums"),
@@ -253,6 +261,7 @@ def test_a_failure_of_ours_is_a_problem_document_too(
     assert api.get("/core/hello").status_code == 200
 
 
+@pytest.mark.either_engine
 def test_paths_are_taken_as_they_were_sent_over_a_real_connection(service: Service, key: MakeKey, community: Community) -> None:
     """Servers and clients tidy paths up; these are sent byte for byte."""
     sent = f"Authorization: Bearer {key('*')}\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode()
@@ -280,6 +289,7 @@ def test_paths_are_taken_as_they_were_sent_over_a_real_connection(service: Servi
     assert service.call("GET", "/core/hello", key("*")).status_code == 200
 
 
+@pytest.mark.either_engine
 def test_an_unknown_parameter_in_the_query_is_refused_wherever_it_stands(
     api: ApiClient, community: Community, database: DatabaseState
 ) -> None:
@@ -290,6 +300,7 @@ def test_an_unknown_parameter_in_the_query_is_refused_wherever_it_stands(
         assert read_field_errors(api.post("/forums/forums?force=1", {"name": "News"})) == {"force": "UNKNOWN_PARAMETER"}
 
 
+@pytest.mark.either_engine
 def test_where_callers_use_https_browsers_are_told_to_insist_on_it(make_api: MakeApiClient) -> None:
     api = make_api(public_url="https://api.example")
     for answer in (api("GET", "/core/hello"), api("GET", "/core/hello", key=None), api("GET", "/docs", key=None)):
@@ -298,6 +309,7 @@ def test_where_callers_use_https_browsers_are_told_to_insist_on_it(make_api: Mak
     assert other("GET", "/core/hello").headers["strict-transport-security"] == "max-age=31536000"
 
 
+@pytest.mark.either_engine
 def test_the_pages_of_the_reference_keep_a_policy_of_their_own(api: ApiClient) -> None:
     first = api("GET", "/docs", key=None)
     again = api("GET", "/docs", key=None, headers={"If-None-Match": first.headers["etag"]})

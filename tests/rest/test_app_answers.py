@@ -155,6 +155,7 @@ def test_of_a_long_query_only_the_link_to_the_next_page_is_sent(api: ApiClient, 
     assert "link" not in second.headers
 
 
+@pytest.mark.either_engine
 def test_links_hold_what_was_asked_for_percent_encoded_and_no_key(make_api: MakeApiClient, community: Community) -> None:
     api = make_api(key_in_url=True)
     answer = api.get(f"/forums/forums?search=%C3%A9%22%3E&key={api.key}&perPage=1", key=None)
@@ -165,6 +166,7 @@ def test_links_hold_what_was_asked_for_percent_encoded_and_no_key(make_api: Make
     assert api.key not in answer.headers["link"]
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("host", "base"),
     [
@@ -182,6 +184,7 @@ def test_addresses_begin_with_the_host_that_the_caller_named(api: ApiClient, hos
     assert f"{base}/api" in api.get("/docs", headers={"Host": host}).text
 
 
+@pytest.mark.either_engine
 def test_addresses_begin_with_the_public_url_where_one_is_set(make_api: MakeApiClient) -> None:
     api = make_api(public_url="https://api.forum.example/trellis")
     made = api.post("/calendar/calendars", {"name": "Here"})
@@ -260,6 +263,7 @@ def test_a_condition_that_is_never_met_is_refused_with_the_reason(
         assert "without W/" in batch["detail"]
 
 
+@pytest.mark.either_engine
 def test_an_if_match_that_is_no_list_of_tags_is_refused(api: ApiClient, community: Community, database: DatabaseState) -> None:
     path = f"/forums/forums/{community.betas}"
     tag = api.get(path).headers["etag"]
@@ -305,6 +309,7 @@ def test_a_request_id_is_taken_echoed_and_kept_with_the_event(api: ApiClient, da
         assert [event["requestId"] for event in new_events()] == [sent]
 
 
+@pytest.mark.either_engine
 def test_an_unsuitable_request_id_is_replaced(api: ApiClient, database: DatabaseState) -> None:
     for sent in ("", "two words", "x" * 129, "tab\there", "é", '"quoted"', api.key, f"x-{api.key}"):
         with database.new_events() as new_events:
@@ -329,6 +334,7 @@ def test_the_reason_for_a_write_stands_in_its_event(api: ApiClient, community: C
         assert [event["reason"] for event in new_events()] == [kept]
 
 
+@pytest.mark.either_engine
 def test_a_reason_that_is_too_long_or_holds_controls_is_refused(api: ApiClient, database: DatabaseState) -> None:
     with database.unchanged():
         for sent in ("x" * 501, "tab\there", "bell\x07", "two\u2028lines"):

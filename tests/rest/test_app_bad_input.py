@@ -63,6 +63,7 @@ def test_no_field_takes_what_is_not_meant_for_it(
     assert visited > 3 * 5 * len(WEIRD)
 
 
+@pytest.mark.either_engine
 def test_no_name_of_a_parameter_or_option_does_harm(api: ApiClient, community: Community, database: DatabaseState) -> None:
     names = [
         "\x00",
@@ -86,6 +87,7 @@ def test_no_name_of_a_parameter_or_option_does_harm(api: ApiClient, community: C
     assert api.post("/forums/forums", {"name": "Next"}).status_code == 201
 
 
+@pytest.mark.either_engine
 def test_of_very_many_unknown_names_a_few_are_told_and_the_others_counted(
     api: ApiClient, community: Community, database: DatabaseState
 ) -> None:
@@ -107,6 +109,7 @@ def test_of_very_many_unknown_names_a_few_are_told_and_the_others_counted(
             assert len(answer.content) < 8_000
 
 
+@pytest.mark.either_engine
 def test_an_object_with_more_names_than_anybody_needs_is_refused_without_reading_them(
     api: ApiClient, community: Community, database: DatabaseState
 ) -> None:
@@ -118,6 +121,7 @@ def test_an_object_with_more_names_than_anybody_needs_is_refused_without_reading
             assert "an object has 20,001 names; 1,000 are allowed" in document["detail"]
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("depth", [65, 300, 900])
 def test_a_body_nested_too_deeply_is_refused_with_an_idempotency_key_too(
     api: ApiClient, database: DatabaseState, depth: int

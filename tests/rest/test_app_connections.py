@@ -26,6 +26,7 @@ FORUMS = "/forums/forums"
 BEHIND = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https", "Host": "api.forum.example"}
 
 
+@pytest.mark.either_engine
 def test_what_a_trusted_proxy_says_about_the_caller_is_believed(serve: MakeService, key: MakeKey, database: DatabaseState) -> None:
     service = serve(trusted_proxies=("127.0.0.1", "10.0.0.0/8"))
     bound = key("calendars.*", addresses=["203.0.113.0/24"])
@@ -39,6 +40,7 @@ def test_what_a_trusted_proxy_says_about_the_caller_is_believed(serve: MakeServi
     assert [row["address"] for row in database.requests()] == ["203.0.113.9", "203.0.113.9", "127.0.0.1"]
 
 
+@pytest.mark.either_engine
 def test_a_proxy_that_comes_over_a_socket_for_both_families_is_the_same(
     serve: MakeService, key: MakeKey, database: DatabaseState
 ) -> None:
@@ -55,6 +57,7 @@ def test_a_proxy_that_comes_over_a_socket_for_both_families_is_the_same(
     assert [row["address"] for row in database.requests()] == [*["203.0.113.9"] * 3, "127.0.0.1"]
 
 
+@pytest.mark.either_engine
 def test_what_anybody_else_says_is_not(service: Service, serve: MakeService, key: MakeKey, database: DatabaseState) -> None:
     elsewhere = serve(trusted_proxies=("192.0.2.1",))
     bound = key("calendars.*", addresses=["203.0.113.9"])
@@ -81,6 +84,7 @@ def test_a_client_that_goes_away_in_the_middle_of_its_body_changes_nothing(
     assert "Traceback" not in service.output
 
 
+@pytest.mark.either_engine
 def test_requests_may_follow_each_other_on_one_connection(service: Service, key: MakeKey, community: Community) -> None:
     text = key("*")
     end = f"HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {text}\r\n"
@@ -102,6 +106,7 @@ def test_requests_may_follow_each_other_on_one_connection(service: Service, key:
     assert answer.count(b'"name":"News"') == 1, "HEAD has no body"
 
 
+@pytest.mark.either_engine
 def test_a_method_that_no_server_knows_is_refused_by_it(service: Service, key: MakeKey) -> None:
     """The server in front of us reads no such request; that it answers, and goes on, is what can be asked for."""
     answer = service.raw(f"BREW /api{FORUMS} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key('*')}\r\n\r\n".encode())

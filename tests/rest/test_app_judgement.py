@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.api_client import ApiClient, chunks, read_refusal
 from tests.api_fixtures import MakeApiClient
 from tests.community import Community
@@ -80,6 +82,7 @@ def test_no_byte_of_a_body_is_read_before_the_key_and_the_grant_are_judged(
     assert sum(told) == 15
 
 
+@pytest.mark.either_engine
 def test_a_large_body_is_refused_by_its_announced_length_before_it_is_read(api: ApiClient, database: DatabaseState) -> None:
     told: list[int] = []
     with database.unchanged():
@@ -90,6 +93,7 @@ def test_a_large_body_is_refused_by_its_announced_length_before_it_is_read(api: 
     assert told == []
 
 
+@pytest.mark.either_engine
 def test_a_large_body_of_unannounced_length_is_refused_as_soon_as_it_is_too_large(api: ApiClient, database: DatabaseState) -> None:
     told: list[int] = []
     with database.unchanged():
@@ -98,6 +102,7 @@ def test_a_large_body_of_unannounced_length_is_refused_as_soon_as_it_is_too_larg
     assert 1_048_576 < sum(told) <= 1_048_576 + 2 * 65_536
 
 
+@pytest.mark.either_engine
 def test_a_body_of_a_mebibyte_is_read_and_one_byte_more_is_not(api: ApiClient) -> None:
     whole = b'{"name": "Long"}'.ljust(1_048_576)
     assert api.post("/calendar/calendar", content=whole, headers=JSON).status_code == 201
@@ -105,6 +110,7 @@ def test_a_body_of_a_mebibyte_is_read_and_one_byte_more_is_not(api: ApiClient) -
     assert api.get("/calendar/calendar").json()["totalResults"] == 1
 
 
+@pytest.mark.either_engine
 def test_the_largest_body_is_a_setting(make_api: MakeApiClient) -> None:
     api = make_api(body_limit=1024)
     assert api.post("/calendar/calendar", content=b'{"name": "Long"}'.ljust(1024), headers=JSON).status_code == 201
@@ -136,6 +142,7 @@ def test_a_key_that_has_used_up_its_requests_is_told_so_before_anything_about_th
             read_refusal(api(method, path, key=spent), 429, "RATE_LIMITED")
 
 
+@pytest.mark.either_engine
 def test_over_http_too_no_body_is_waited_for_before_the_key_the_grant_and_its_length_are_judged(
     service: Service, key: MakeKey
 ) -> None:
@@ -148,6 +155,7 @@ def test_over_http_too_no_body_is_waited_for_before_the_key_the_grant_and_its_le
         assert b"application/problem+json" in answer
 
 
+@pytest.mark.either_engine
 def test_a_client_that_sends_a_large_body_over_http_gets_its_answer_and_the_next_one(service: Service, key: MakeKey) -> None:
     everything, nobody = key("*"), key([])
     pieces = [b" " * 65_536] * 32

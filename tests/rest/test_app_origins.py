@@ -1,8 +1,12 @@
 """Calls from pages in a browser (CORS): off by default, and what an allowed origin may see."""
 
+import pytest
+
 from tests.api_client import ApiClient, read_refusal
 from tests.api_fixtures import MakeApiClient
 from tests.community import Community
+
+pytestmark = pytest.mark.either_engine
 
 PAGE = "https://app.example"
 PREFLIGHT = {

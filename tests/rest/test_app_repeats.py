@@ -126,6 +126,7 @@ def test_a_key_that_runs_out_is_refused_without_any_commit(
             assert status == 401
 
 
+@pytest.mark.either_engine
 def test_a_throttled_address_is_throttled_for_known_callers_too(serve: MakeService, community: Community, key: MakeKey) -> None:
     service, text = serve(bad_key_limit=2), key("forums.get")
     path = f"{FORUMS}/{community.news}"
@@ -134,6 +135,7 @@ def test_a_throttled_address_is_throttled_for_known_callers_too(serve: MakeServi
     read_refusal(service.call("GET", path, text), 429, "TOO_MANY_REQUESTS_WITH_BAD_KEY")
 
 
+@pytest.mark.either_engine
 def test_behind_a_proxy_each_caller_is_itself(serve: MakeService, key: MakeKey, database: DatabaseState) -> None:
     service = serve(trusted_proxies=("127.0.0.1",))
     bound = key("forums.list", addresses=["203.0.113.9"])
@@ -145,6 +147,7 @@ def test_behind_a_proxy_each_caller_is_itself(serve: MakeService, key: MakeKey, 
     assert [row["address"] for row in database.requests()] == ["203.0.113.9", "203.0.113.8", "127.0.0.1"] * 3
 
 
+@pytest.mark.either_engine
 def test_a_key_in_the_query_is_no_known_caller(serve: MakeService, community: Community, key: MakeKey) -> None:
     service, text = serve(key_in_url=True), key("forums.get")
     path = f"{FORUMS}/{community.news}"
@@ -153,6 +156,7 @@ def test_a_key_in_the_query_is_no_known_caller(serve: MakeService, community: Co
         read_refusal(service.call("GET", path), 401, "NO_API_KEY")
 
 
+@pytest.mark.either_engine
 def test_requests_in_pieces_and_one_behind_another_are_answered_in_order(
     service: Service, community: Community, key: MakeKey
 ) -> None:
@@ -175,6 +179,7 @@ def test_requests_in_pieces_and_one_behind_another_are_answered_in_order(
         assert told.index(f'"id":{community.news},'.encode()) < told.index(f'"id":{community.releases},'.encode())
 
 
+@pytest.mark.either_engine
 def test_a_caller_that_wants_the_connection_closed_has_it_closed(service: Service, community: Community, key: MakeKey) -> None:
     head = f"Host: forum.example\r\nAuthorization: Bearer {key('forums.get')}\r\n"
     for version, end in (("1.1", "Connection: close\r\n\r\n"), ("1.0", "\r\n")):
@@ -183,6 +188,7 @@ def test_a_caller_that_wants_the_connection_closed_has_it_closed(service: Servic
             assert service.raw(request).startswith(b"HTTP/1.1 200 OK\r\n"), "and the answer ends"
 
 
+@pytest.mark.either_engine
 def test_a_known_caller_with_a_body_is_read_to_its_end(service: Service, community: Community, key: MakeKey) -> None:
     head = f"Host: forum.example\r\nAuthorization: Bearer {key('forums.get')}\r\nContent-Length: 9\r\n\r\n"
     request = f"GET /api{FORUMS}/{community.news} HTTP/1.1\r\n{head}".encode()
@@ -204,6 +210,7 @@ def asked_from(service: Service, address: str, head: str) -> bytes:
         return answered(connection, 1)
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("name", ["Host: forum.example\r\nAccept", "Accept: */*\r\nHost"])
 def test_an_address_list_holds_whatever_the_headers_are(name: str, service: Service, key: MakeKey) -> None:
     """`1Host` from 127.0.0.1 was once taken for `Host` from 127.0.0.11, since a caller was known by both written in a row."""

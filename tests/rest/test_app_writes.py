@@ -33,6 +33,7 @@ def test_what_get_answers_can_be_sent_back_as_another_node(api: ApiClient, commu
     assert order(api) == ["News", "Help", "Help", "Wiki", "Staff"]
 
 
+@pytest.mark.either_engine
 def test_booleans_come_in_several_spellings(api: ApiClient, community: Community) -> None:
     path = f"/calendar/calendar/{community.meetups}"
     for sent, kept in (
@@ -51,6 +52,7 @@ def test_booleans_come_in_several_spellings(api: ApiClient, community: Community
         assert read_field_errors(api.post(path, {"allowComments": value})) == {"allowComments": "INVALID_VALUE"}
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("root", [None, "", 0, -1, "0", "-1"])
 def test_the_top_level_has_several_spellings(api: ApiClient, community: Community, root: Any) -> None:
     moved = api.post(f"{FORUMS}/{community.releases}", {"parentId": root}).json()
@@ -145,6 +147,7 @@ def test_a_parent_of_another_kind_is_no_parent(api: ApiClient, community: Commun
         }
 
 
+@pytest.mark.either_engine
 def test_a_name_is_needed_and_each_resource_says_so_with_its_own_code(api: ApiClient, database: DatabaseState) -> None:
     codes = {"/forums/forums": "1F363/2", "/calendar/calendar": "1L364/2", "/downloads/category": "1D365/2"}
     with database.unchanged():
@@ -186,6 +189,7 @@ def test_a_redirect_needs_an_address_and_has_no_children(api: ApiClient, communi
     assert api.post(f"{FORUMS}/{community.staff}", to_redirect).json()["type"] == "redirect"
 
 
+@pytest.mark.either_engine
 def test_types_have_older_names(api: ApiClient, community: Community, database: DatabaseState) -> None:
     for sent, kept in (("qa", "questions"), ("normal", "discussions"), ("category", "category"), ("questions", "questions")):
         assert api.post(f"{FORUMS}/{community.staff}", {"type": sent}).json()["type"] == kept
@@ -277,6 +281,7 @@ def test_every_field_at_fault_is_told_at_once(api: ApiClient, community: Communi
     assert "Did you mean name?" in answer.json()["errors"][-1]["message"]
 
 
+@pytest.mark.either_engine
 def test_html_is_sanitised_on_the_way_in(api: ApiClient) -> None:
     hostile = '<p onclick="x()">Hi <script>alert(1)</script><a href="javascript:x">there</a><img src=x onerror=alert(1)></p>'
     kept = api.post(FORUMS, {"name": "Safe", "description": hostile}).json()["description"]

@@ -15,6 +15,8 @@ from tests.database_state import DatabaseState
 from trellis.errors import Refused
 from trellis.rest.bodies import parse_body, parse_query
 
+pytestmark = pytest.mark.either_engine
+
 JSON = b"application/json"
 FORM = b"application/x-www-form-urlencoded"
 FORUMS = "/forums/forums"

@@ -80,6 +80,7 @@ def test_each_form_is_accepted_over_rest(api: ApiClient, community: Community, k
         assert document["missingOperation"] == "forums.get"
 
 
+@pytest.mark.either_engine
 def test_no_key_is_asked_for_by_name(api: ApiClient) -> None:
     answer = api.get("/forums/forums", key=None)
     assert read_refusal(answer, 401, "NO_API_KEY")["errorCode"] == "2S290/6"
@@ -116,6 +117,7 @@ def test_every_bad_key_is_answered_alike(make_api: MakeApiClient, key: MakeKey) 
     read_refusal(api.get("/forums/forums", key=None, headers=twice), 401, "INVALID_API_KEY")
 
 
+@pytest.mark.either_engine
 def test_a_key_in_the_url_is_refused_unless_the_operator_allows_it(api: ApiClient, community: Community) -> None:
     for path in (f"/forums/forums?key={api.key}", f"/forums/forums?page=1&key={api.key}", "/forums/forums?key=", "/nowhere?key=x"):
         for header in (None, api.key):
@@ -137,6 +139,7 @@ def test_a_key_in_the_url_works_where_the_operator_allows_it(make_api: MakeApiCl
     read_refusal(api.get(f"/forums/forums?key={api.key}", key=nobody), 403, "NO_PERMISSION")
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("name", ["k%65y", "%6bey", "%6Be%79", "ke%79", "%6B%65%79"])
 def test_a_key_in_the_url_is_one_however_its_name_is_encoded(make_api: MakeApiClient, community: Community, name: str) -> None:
     refusing, taking = make_api(), make_api(key_in_url=True)
@@ -150,6 +153,7 @@ def test_a_key_in_the_url_is_one_however_its_name_is_encoded(make_api: MakeApiCl
     assert taking.key not in taking.get(f"/forums/forums?perPage=1&{name}={taking.key}", key=None).headers["link"]
 
 
+@pytest.mark.either_engine
 def test_a_parameter_that_only_looks_like_a_key_is_none(api: ApiClient, community: Community) -> None:
     for query in ("akey=1", "KEY=1", "api_key=1", "keys=1", "%4bey=1", "k%2565y=1", "x=key=1"):
         read_refusal(api.get(f"/forums/forums?{query}"), 400, "UNKNOWN_PARAMETER")

@@ -23,6 +23,8 @@ from trellis.http.api import rate_limits, shared_windows
 from trellis.http.api.rate_limits import Throttle
 from trellis.http.api.shared_windows import SharedWindows
 
+pytestmark = pytest.mark.either_engine
+
 BAD = "trl_00000000_000000000000000000000000000000000000000"
 LIST = "/calendar/calendar"
 

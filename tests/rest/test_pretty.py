@@ -6,6 +6,8 @@ import pytest
 from tests.api_client import ApiClient
 from tests.community import Community
 
+pytestmark = pytest.mark.either_engine
+
 FORUMS = "/forums/forums"
 
 

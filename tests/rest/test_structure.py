@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import httpx
 import orjson
+import pytest
 
 from tests.api_client import ApiClient, chunks, read_refusal
 from tests.database_state import DatabaseState
@@ -42,6 +43,7 @@ def test_a_plan_is_not_applied_with_another_password(api: ApiClient, database: D
     assert api.post("/core/structure/apply", {"document": text.format("open sesame"), "plan": plan}).status_code == 200
 
 
+@pytest.mark.either_engine
 def test_a_document_or_a_plan_in_the_wrong_place_is_refused_with_where_it_goes(api: ApiClient, database: DatabaseState) -> None:
     plan = api.post("/core/structure/plan", {"document": DOCUMENT}).json()
     needed = "document is needed: The structure document, as text (YAML, JSON) or as an object."
@@ -78,6 +80,7 @@ def test_a_plan_changes_nothing_and_has_no_change_set(api: ApiClient, database: 
     assert "change-set-id" not in plan.headers
 
 
+@pytest.mark.either_engine
 def test_a_file_is_sent_as_a_form(api: ApiClient) -> None:
     form = {"document": TEXT, "prune": "1"}
     plan = api("POST", "/core/structure/plan", data=form)
@@ -104,6 +107,7 @@ def test_an_apply_and_its_undo(api: ApiClient) -> None:
     assert api("GET", "/forums/forums").json()["totalResults"] == 0
 
 
+@pytest.mark.either_engine
 def test_documents_may_be_larger_than_other_bodies(api: ApiClient) -> None:
     document = large(100)
     planned = api.post("/core/structure/plan", {"document": document})
@@ -112,6 +116,7 @@ def test_documents_may_be_larger_than_other_bodies(api: ApiClient) -> None:
     read_refusal(api.post("/core/structure/plan", {"document": "x" * 9 * 2**20}), 413, "BODY_TOO_LARGE")
 
 
+@pytest.mark.either_engine
 def test_so_may_documents_whose_length_is_not_announced(api: ApiClient) -> None:
     def plan(document: object) -> httpx.Response:
         body, kind = orjson.dumps({"document": document}), {"Content-Type": "application/json"}

@@ -61,6 +61,7 @@ def test_a_message_names_who_approved_the_proposal_as_the_feed_does(
     assert told["approvedBy"] == events()[-1]["approvedBy"] == {"type": "admin", "id": 1, "name": "Ada"}
 
 
+@pytest.mark.either_engine
 def test_a_wrong_secret_and_an_old_timestamp_are_refused_by_the_receiver(
     run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
 ) -> None:
@@ -99,6 +100,7 @@ def test_only_what_is_wanted_is_sent_and_nothing_of_keys_or_webhooks(run: Run, r
     ]
 
 
+@pytest.mark.either_engine
 def test_while_a_secret_is_rotated_both_verify(
     run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock
 ) -> None:

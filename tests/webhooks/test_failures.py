@@ -78,6 +78,7 @@ def test_a_message_that_is_refused_does_not_hold_up_those_behind_it(
     assert [one["state"] for one in deliveries(run)] == ["delivered"] * 4
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(("asked", "wait"), [("120", 120), ("999999999", 86_400), ("soon", 6)])
 def test_retry_after_is_obeyed_within_bounds(
     run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off, clock: Clock, asked: str, wait: int
@@ -204,6 +205,7 @@ def test_a_success_ends_the_week(run: Run, receiver: Receiver, hook: dict[str, A
     assert run("webhooks.get", 1)["disabledBecause"] == "Every attempt for a week has failed."
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("content", [None, "nothing"], ids=["missing", "empty"])
 def test_certificates_that_cannot_be_read_are_a_failure_like_any_other(
     gate: Gate,
@@ -226,6 +228,7 @@ def test_certificates_that_cannot_be_read_are_a_failure_like_any_other(
     assert (delivery["state"], run("webhooks.get", 1)["state"]) == ("waiting", "failing")
 
 
+@pytest.mark.either_engine
 def test_a_redirect_is_a_failure_and_not_followed(run: Run, receiver: Receiver, hook: dict[str, Any], work_off: Off) -> None:
     receiver.answer = respond_with(307, Location="http://169.254.169.254/latest/meta-data")
     run("forums.create", name="News")
@@ -259,6 +262,7 @@ def garbled(connection: socket.socket) -> None:
     connection.sendall(b"220 smtp.example ESMTP\r\n")
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("act", "limit", "status", "error"),
     [
@@ -282,6 +286,7 @@ def test_what_is_no_whole_answer_is_a_failure(
     assert server.count == 1
 
 
+@pytest.mark.either_engine
 def test_of_a_gigabyte_of_answer_64_kib_are_read(run: Run, work_off: Off) -> None:
     sent = 0
 
@@ -301,6 +306,7 @@ def test_of_a_gigabyte_of_answer_64_kib_are_read(run: Run, work_off: Off) -> Non
     assert len(delivery["attempts"][0]["answer"]) == 4096
 
 
+@pytest.mark.either_engine
 def test_of_what_is_no_http_a_little_is_kept_and_no_secret(run: Run, work_off: Off) -> None:
     def babbling(connection: socket.socket) -> None:
         connection.sendall(b"HTTP/1.1 200 OK\r\n" + secret + b" " + b"\x01" * 60_000 + b"\r\n\r\n")
@@ -315,6 +321,7 @@ def test_of_what_is_no_http_a_little_is_kept_and_no_secret(run: Run, work_off: O
     assert len(attempt["error"]) < 1_000
 
 
+@pytest.mark.either_engine
 def test_an_endpoint_that_does_not_listen_is_a_failure_in_words(run: Run, work_off: Off) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

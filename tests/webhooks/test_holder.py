@@ -49,6 +49,7 @@ def test_a_restarted_process_takes_over_its_own_however_short_it_lives(
         assert [one.name for one in receiver.received] == [f"Forum {number}" for number in range(life + 1)]
 
 
+@pytest.mark.either_engine
 def test_one_that_was_killed_and_not_yet_cleared_away_has_ended(gate: Gate, settings: Settings, hook: dict[str, Any]) -> None:
     with running([sys.executable, PROGRAM, settings.database_url], stdout=subprocess.PIPE, text=True) as crashing:
         assert crashing.stdout is not None

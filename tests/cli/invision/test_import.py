@@ -263,6 +263,7 @@ def test_nodes_without_a_place_come_to_the_top_and_are_closed(
     settle(trellis)
 
 
+@pytest.mark.either_engine
 def test_what_is_deeper_than_a_document_can_be_is_brought_up(bring: Import, trellis: Trellis, old: OldCommunity) -> None:
     old.lists["forums/forums"] = [forum(number, f"Level {number}", number - 1 or -1) for number in range(1, 104)]
     assert "It is more than 100 levels deep" in bring().stdout

@@ -111,6 +111,7 @@ def test_a_plan_is_of_all_that_is_given_and_not_of_its_file(trellis: Trellis, wr
     assert run("forums.get", 1)["permissions"]["view"] == []
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("content", "told"),
     [(None, "is neither the name of a plan nor a file"), ("{}", "is not a plan"), ("[", "is not a plan"), ("[1]", "is not a plan")],
@@ -122,6 +123,7 @@ def test_what_is_no_plan_is_told(trellis: Trellis, site: Path, content: str | No
     assert (refused.exit_code, told in refused.stderr) == (1, True)
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("options", [(), ("--json",)])
 def test_without_a_terminal_nothing_is_done_unasked(
     trellis: Trellis, write: Write, unchanged: Any, options: tuple[str, ...]
@@ -131,6 +133,7 @@ def test_without_a_terminal_nothing_is_done_unasked(
     assert (refused.exit_code, "--yes" in refused.stderr) == (1, True)
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(("answer", "code", "made"), [("y", 0, True), ("n", 1, False)])
 def test_at_a_terminal_it_asks(write: Write, settings: Settings, run: Run, answer: str, code: int, made: bool) -> None:
     ours, theirs = pty.openpty()
@@ -190,6 +193,7 @@ def test_passwords_come_from_the_environment_and_stay_the_same(
     assert run("forums.get", 2)["passwordProtected"] is False
 
 
+@pytest.mark.either_engine
 def test_new_keys_are_written_to_a_file_that_only_its_owner_may_read(
     trellis: Trellis, write: Write, run: Run, events: Events
 ) -> None:
@@ -209,6 +213,7 @@ def test_new_keys_are_written_to_a_file_that_only_its_owner_may_read(
     assert result.stdout.endswith("--skip-conflicts  (new keys stay)\n")
 
 
+@pytest.mark.either_engine
 def test_the_file_of_keys_must_be_new(trellis: Trellis, write: Write, unchanged: Any) -> None:
     Path("keys.txt").write_text("mine")
     for name in ("keys.txt", "nowhere/keys.txt"):
@@ -218,12 +223,14 @@ def test_the_file_of_keys_must_be_new(trellis: Trellis, write: Write, unchanged:
     assert Path("keys.txt").read_text() == "mine"
 
 
+@pytest.mark.either_engine
 def test_no_empty_file_of_keys_stays(trellis: Trellis, site: Path, write: Write) -> None:
     assert trellis("apply", site, "--yes", "--keys-to", "keys.txt").exit_code == 0
     assert trellis("apply", write("format: x\n"), "--yes", "--keys-to", "keys.txt").exit_code == 1
     assert not Path("keys.txt").exists()
 
 
+@pytest.mark.either_engine
 def test_the_file_of_keys_is_durable_with_its_name(
     trellis: Trellis, write: Write, made_durable: list[tuple[Path, list[str]]]
 ) -> None:
@@ -232,6 +239,7 @@ def test_the_file_of_keys_is_durable_with_its_name(
     assert (file, folder, "keys.txt" in names) == (Path.cwd() / "keys.txt", Path.cwd(), True)
 
 
+@pytest.mark.either_engine
 def test_new_keys_are_shown_once_otherwise(trellis: Trellis, trellis_json: TrellisJson, write: Write, run: Run) -> None:
     shown = trellis("apply", write(KEYS), "--yes").stdout.splitlines()
     assert shown[-3] == "Save the new keys now: they will not be shown again."
@@ -247,6 +255,7 @@ def test_new_keys_are_shown_once_otherwise(trellis: Trellis, trellis_json: Trell
     assert Path("keys.txt").read_text().startswith("Others\ttrl_")
 
 
+@pytest.mark.either_engine
 def test_keys_that_cannot_be_written_are_shown(trellis: Trellis, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     def open_full(descriptor: int, mode: str, encoding: str) -> IO[str]:
         with open("/dev/full", "wb") as full:  # noqa: PTH123  # the same descriptor from now on
@@ -262,6 +271,7 @@ def test_keys_that_cannot_be_written_are_shown(trellis: Trellis, write: Write, m
     assert not Path("keys.txt").exists()
 
 
+@pytest.mark.either_engine
 def test_a_large_document_shows_its_progress_at_a_terminal(
     trellis: Trellis, write: Write, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

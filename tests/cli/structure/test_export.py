@@ -33,6 +33,7 @@ def test_what_was_exported_is_taken_over_and_then_there_is_nothing_to_do(
     assert run("forums.get", community.betas)["externalId"] == "news.releases.betas"
 
 
+@pytest.mark.either_engine
 @pytest.mark.usefixtures("community")
 def test_yaml_and_json_say_the_same(trellis: Trellis, trellis_json: TrellisJson) -> None:
     yaml = trellis("export")
@@ -78,6 +79,7 @@ def test_the_schema_is_that_of_the_documents(trellis: Trellis) -> None:
     assert {"format", "name", "under", "forums", "groups", "keys"} <= schema["properties"].keys()
 
 
+@pytest.mark.either_engine
 def test_a_file_is_replaced_as_a_whole_and_stays_as_private_as_it_was(community: Community, trellis: Trellis) -> None:
     site, link, pipe = Path("site.yaml"), Path("link.yaml"), Path("/dev/null")
     site.write_text("old\n" * 10_000, encoding="utf-8")
@@ -99,6 +101,7 @@ def test_a_file_is_durable_before_it_replaces_the_old_one_and_so_is_its_name_aft
     assert (file.parent, folder, names) == (Path.cwd(), Path.cwd(), ["site.yaml"])
 
 
+@pytest.mark.either_engine
 def test_a_pipe_that_has_no_name_of_its_own_is_written_to(community: Community, trellis: Trellis) -> None:
     for leads_to in ("/dev/fd/{}", "link"):
         read, write = os.pipe()

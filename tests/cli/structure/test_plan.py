@@ -46,18 +46,21 @@ def test_its_exit_code_says_whether_there_is_something_to_do(trellis: Trellis, s
     assert trellis("plan", write(FORUMS.replace("name: Betas", "title: Betas"))).exit_code == 1
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize("arguments", [("--prnue",), ("--max-deletes", "-1"), ("gone.yaml",)])
 def test_what_is_typed_wrongly_is_not_taken_for_changes(trellis: Trellis, site: Path, arguments: tuple[str, ...]) -> None:
     assert trellis("plan", site, *arguments).exit_code == 1
     assert trellis("apply", site, *arguments, "--yes").exit_code == 1
 
 
+@pytest.mark.either_engine
 def test_a_wrong_setting_is_not_taken_for_changes(trellis: Trellis, site: Path, nowhere: Environment) -> None:
     nowhere(database_ulr="x")
     refused = trellis("plan", site)
     assert (refused.exit_code, "Did you mean TRELLIS_DATABASE_URL?" in refused.stderr) == (1, True)
 
 
+@pytest.mark.either_engine
 def test_the_document_is_not_overwritten_by_the_plan(trellis: Trellis, site: Path) -> None:
     document = site.read_bytes()
     Path("link.json").symlink_to(site)
@@ -201,6 +204,7 @@ def test_json_is_the_plan(trellis: Trellis, site: Path, write: Write) -> None:
     assert trellis("plan", write(FORUMS), "--json").exit_code == 0
 
 
+@pytest.mark.either_engine
 def test_faults_of_all_files_are_told_with_their_lines(trellis: Trellis, write: Write, unchanged: Any) -> None:
     first = write(
         f"{HEAD}forums:\n- externalId: a\n  name: A\n  nmae: B\n- externalId: a\n  name: C\n"
@@ -235,6 +239,7 @@ def test_what_only_the_run_can_know_has_its_line_too(trellis: Trellis, write: Wr
     ]
 
 
+@pytest.mark.either_engine
 @pytest.mark.parametrize(
     ("password", "told"),
     [
@@ -251,6 +256,7 @@ def test_a_password_comes_from_the_environment_only(trellis: Trellis, write: Wri
     assert refused.stderr.startswith(f"site.yaml, {told}")
 
 
+@pytest.mark.either_engine
 def test_what_is_not_utf_8_is_told_with_its_line(trellis: Trellis, write: Write) -> None:
     document = write(FORUMS)
     document.write_bytes(FORUMS.encode().replace(b"Betas", b"Bet\xe4s"))
@@ -258,11 +264,13 @@ def test_what_is_not_utf_8_is_told_with_its_line(trellis: Trellis, write: Write)
     assert (refused.exit_code, refused.stderr) == (1, "site.yaml, line 8: This is not UTF-8.\n")
 
 
+@pytest.mark.either_engine
 def test_a_device_without_an_end_is_refused(trellis: Trellis) -> None:
     refused = trellis("plan", "/dev/zero")
     assert (refused.exit_code, refused.stderr) == (1, "/dev/zero is larger than 8 MiB. Split the document by section.\n")
 
 
+@pytest.mark.either_engine
 def test_the_name_of_a_file_need_not_be_utf_8(trellis: Trellis, write: Write) -> None:
     file = write(FORUMS, os.fsdecode(b"s\xffte.yaml"))
     planned = trellis("plan", file, "--output", "plan.json")
@@ -283,6 +291,7 @@ def test_deletes_are_bounded_and_emptiness_is_refused(trellis: Trellis, site: Pa
     assert trellis("plan", empty, "--prune", "--allow-empty").exit_code == 2
 
 
+@pytest.mark.either_engine
 def test_standard_input_is_a_file(trellis: Trellis, site: Path) -> None:
     del trellis
     runner = testing.CliRunner()
@@ -294,6 +303,7 @@ def test_standard_input_is_a_file(trellis: Trellis, site: Path) -> None:
     assert (twice.exit_code, twice.stderr) == (1, "Standard input (-) can be read only once.\n")
 
 
+@pytest.mark.either_engine
 def test_several_files_are_one_document(trellis: Trellis, trellis_json: TrellisJson, write: Write) -> None:
     forums = write(FORUMS)
     calendars = write(f"{HEAD}calendars:\n- {{externalId: meetups, name: Meetups}}\n", "calendars.yaml")
@@ -379,6 +389,7 @@ def test_without_colours_if_nobody_wants_them(monkeypatch: pytest.MonkeyPatch) -
         assert not re.search(r"\x1b\[[0-9;]*3[0-9]m", screen.getvalue())
 
 
+@pytest.mark.either_engine
 def test_a_large_file_shows_at_a_terminal_that_it_is_read(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen()
     monkeypatch.setattr("sys.stderr", screen)

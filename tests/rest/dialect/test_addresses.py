@@ -67,6 +67,7 @@ def test_the_log_has_the_address_that_it_stands_for(client: ApiClient, community
     assert len(logged) == len(FORMS)
 
 
+@pytest.mark.either_engine
 def test_the_limit_of_a_key_counts_every_form(make_api: MakeApiClient, community: Community, key: MakeKey) -> None:
     client = make_api(key("*", rateLimit=len(FORMS)))
     for form in FORMS:
@@ -74,6 +75,7 @@ def test_the_limit_of_a_key_counts_every_form(make_api: MakeApiClient, community
     read_refusal(client.get(address(FORMS[3])), 429, "RATE_LIMITED")
 
 
+@pytest.mark.either_engine
 def test_a_key_is_asked_for_and_judged_in_every_form(api: ApiClient, community: Community, key: MakeKey) -> None:
     nobody = key([])
     for place, form in enumerate(FORMS):
@@ -83,6 +85,7 @@ def test_a_key_is_asked_for_and_judged_in_every_form(api: ApiClient, community: 
         read_refusal(hidden, 403, "CANNOT_USE_KEY_AS_URL_PARAM")
 
 
+@pytest.mark.either_engine
 def test_no_form_reaches_what_is_not_of_the_api(api: ApiClient, community: Community) -> None:
     for path in (
         "/index.php",

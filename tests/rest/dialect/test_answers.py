@@ -35,6 +35,7 @@ def permissions(number: int, *who: str | None) -> Json:
     return dict(zip(PERMISSIONS, (number, *who, *(None,) * (7 - len(who))), strict=True))
 
 
+@pytest.mark.either_engine
 def test_a_forum_has_the_members_that_were_recorded(invision: ApiClient, community: Community) -> None:
     news = read(invision.get(f"/forums/forums/{community.news}"))
     assert tuple(news) == FORUM
@@ -56,11 +57,13 @@ def test_a_forum_has_the_members_that_were_recorded(invision: ApiClient, communi
     assert kinds == ["questions", "redirect"]
 
 
+@pytest.mark.either_engine
 def test_nobody_is_an_empty_text_in_the_first_permission_and_null_in_the_others(invision: ApiClient, community: Community) -> None:
     wiki = read(invision.get(f"/forums/forums/{community.wiki}"))
     assert wiki["permissions"] == permissions(wiki["permissions"]["perm_id"], "")
 
 
+@pytest.mark.either_engine
 def test_a_calendar_has_the_members_that_were_recorded(invision: ApiClient, community: Community) -> None:
     meetups = read(invision.get(f"/calendar/calendar/{community.meetups}"))
     assert tuple(meetups) == FLAT
@@ -75,6 +78,7 @@ def test_a_calendar_has_the_members_that_were_recorded(invision: ApiClient, comm
     }
 
 
+@pytest.mark.either_engine
 def test_a_category_has_the_members_that_were_recorded(invision: ApiClient, community: Community) -> None:
     skins = read(invision.get(f"/downloads/category/{community.skins}"))
     assert tuple(skins) == FLAT
@@ -90,6 +94,7 @@ def test_a_category_has_the_members_that_were_recorded(invision: ApiClient, comm
     assert read(invision.get(f"/downloads/category/{community.dark_skins}"))["parentId"] == community.skins
 
 
+@pytest.mark.either_engine
 def test_a_group_has_the_members_that_were_recorded(invision: ApiClient, community: Community) -> None:
     group = read(invision.get(f"/core/groups/{community.patrons}"))
     assert group == {"id": community.patrons, "name": "Patrons", "formattedName": "Patrons"}
@@ -154,6 +159,7 @@ def test_a_dry_run_shows_what_would_be(invision: ApiClient, community: Community
     assert plan["deleted"] == {"count": 1, "ids": [community.betas]}
 
 
+@pytest.mark.either_engine
 def test_hello_tells_the_release_of_the_suite_beside_what_is_ours(make_api: Any, key: MakeKey) -> None:
     client = make_api(key("forums.list", name="Old", dialect="invision"))
     hello = read(client.get("/core/hello"))

@@ -78,6 +78,7 @@ def sends(invision: ApiClient) -> list[Send]:
     return [partial(send, address, encoding) for address, encoding in SENDINGS]
 
 
+@pytest.mark.either_engine
 def test_what_clients_send_is_accepted_in_every_encoding_at_every_address(
     community: Community, run: Run, sends: list[Send]
 ) -> None:
@@ -109,6 +110,7 @@ def test_what_clients_send_is_accepted_in_every_encoding_at_every_address(
         assert (deleted.status_code, deleted.json()) == (200, None)
 
 
+@pytest.mark.either_engine
 def test_the_root_has_many_names(invision: ApiClient, community: Community, run: Run) -> None:
     path = f"/forums/forums/{community.releases}"
     for parent in (-1, 0, "", None, "null", "-1", "0"):
@@ -118,6 +120,7 @@ def test_the_root_has_many_names(invision: ApiClient, community: Community, run:
         run("forums.update", community.releases, parentId=community.news)
 
 
+@pytest.mark.either_engine
 def test_values_mean_what_they_mean_there(invision: ApiClient, run: Run) -> None:
     for sent, member, value in (
         ({"theme": 0}, "theme", None),
@@ -216,6 +219,7 @@ def test_calendars_take_their_own_names(invision: ApiClient, community: Communit
         assert ours["permissions"] == {option: [] for option in ours["permissions"]} | {"view": "*", "askrsvp": [3], "rsvp": [4]}
 
 
+@pytest.mark.either_engine
 def test_a_colour_may_come_without_its_mark(invision: ApiClient, run: Run) -> None:
     for color in ("10b981", "#10B981", " 10b981 "):
         created = invision.post("/calendar/calendars", data={"title": "Tours", "color": color})
@@ -231,6 +235,7 @@ def test_what_is_no_colour_is_refused(invision: ApiClient, database: DatabaseSta
             assert invision.post("/calendar/calendars", json={"title": "Tours", "color": color}).status_code == 400, color
 
 
+@pytest.mark.either_engine
 def test_everybody_may_be_the_only_element_of_a_list(invision: ApiClient, run: Run, sends: list[Send]) -> None:
     for send in sends:
         created = send("POST", "/forums/forums", {"title": "New", "permissions": {"view": ["*"], "read": [3]}})
@@ -270,6 +275,7 @@ def test_what_was_read_can_be_sent_back(invision: ApiClient, community: Communit
         assert run(f"{kind}.get", number)["permissions"] == before["permissions"]
 
 
+@pytest.mark.either_engine
 @pytest.mark.usefixtures("community")
 def test_paging_is_brought_within_bounds_and_the_unknown_is_passed_over(invision: ApiClient) -> None:
     for query, page, per_page in (
@@ -304,6 +310,7 @@ def test_a_list_is_sorted_by_what_is_known(invision: ApiClient, community: Commu
     assert names("sortBy=title&sortDir=desc") == names("sortDir=desc")
 
 
+@pytest.mark.either_engine
 def test_the_empty_list_that_php_writes_for_no_parameters_is_an_empty_body(invision: ApiClient, community: Community) -> None:
     json = {"Content-Type": "application/json"}
     assert invision.post("/downloads/category", content="[]", headers=json).status_code == 201
@@ -313,6 +320,7 @@ def test_the_empty_list_that_php_writes_for_no_parameters_is_an_empty_body(invis
     assert invision.post("/downloads/category", content='["A"]', headers=json).status_code == 400
 
 
+@pytest.mark.either_engine
 def test_unknown_parameters_are_ignored_however_they_are_sent(invision: ApiClient) -> None:
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     for unknown in ("_method=a&_method=b", "_method=a&_method[b]=c", "_method[a][b][c][d][e][f]=g"):
@@ -324,12 +332,14 @@ def test_unknown_parameters_are_ignored_however_they_are_sent(invision: ApiClien
         assert deleted == [200, 200], unknown
 
 
+@pytest.mark.either_engine
 def test_a_known_parameter_that_is_sent_twice_is_refused(invision: ApiClient, database: DatabaseState) -> None:
     with database.unchanged():
         for query in ("title=A&title=B", "title=C&permissions[view]=3&permissions[view]=4", "title=C&dryRun=1&dryRun=0"):
             assert invision.post(f"/forums/forums?{query}").status_code == 400, query
 
 
+@pytest.mark.either_engine
 def test_of_several_names_for_a_parameter_the_one_that_counts_has_a_value(invision: ApiClient) -> None:
     cases: list[tuple[str, dict[str, Any], str]] = [
         ("title=Query", {"name": "Body"}, "Query"),

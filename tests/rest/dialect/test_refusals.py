@@ -82,6 +82,7 @@ def test_a_refusal_before_an_endpoint_is_found_is_in_the_dialect_once_the_key_is
     read_refusal(client.get("/forums/forums", key=None), 401, "NO_API_KEY")
 
 
+@pytest.mark.either_engine
 def test_bodies_that_cannot_be_read_are_refused_in_the_dialect(invision: ApiClient) -> None:
     sent: dict[str, Any] = {"content": b"{", "headers": {"Content-Type": "application/json"}}
     check(invision("POST", "/forums/forums", **sent), 400, "1T100/1", "MALFORMED_REQUEST")

@@ -1,9 +1,6 @@
 """`trellis backup FOLDER --every …`: copies again and again, of which the newest stay."""
 
 import errno
-import signal
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from tests.cli.conftest import Trellis
-from tests.program import running
+from tests.forked import ForkedProcess
 from tests.service_process import environment
+from tests.wait import GIVE_UP, wait_until
 from trellis.cli.backup.schedule import Schedule, claim_folder, make_one, run_schedule
 from trellis.cli.terminal import Failure
 from trellis.settings import Settings
@@ -252,13 +250,14 @@ def test_a_time_that_cannot_be_meant_is_a_sentence(trellis: Trellis, every: str)
 
 @on_sqlite
 def test_it_copies_at_once_and_ends_when_it_is_told_to(settings: Settings, tmp_path: Path) -> None:
-    command = (sys.executable, "-m", "trellis", "backup", "copies", "--every", "1d")
-    with running(command, cwd=tmp_path, env=environment(settings), stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr is not None
-        assert any("Copied the database to copies/trellis-" in line for line in process.stderr)
-        process.send_signal(signal.SIGTERM)
-        _, told = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert told.endswith(" Trellis has stopped.\n")
+    (output := tmp_path / "output").touch()
+    process = ForkedProcess(("backup", "copies", "--every", "1d"), tmp_path, environment(settings), output)
+    try:
+        wait_until(lambda: "Copied the database to copies/trellis-" in output.read_text())
+        process.terminate()
+        assert process.wait(GIVE_UP) == 0
+    finally:
+        process.kill()
+    assert output.read_text().endswith(" Trellis has stopped.\n")
     (copy,) = tmp_path.glob("copies/*.db")
     verify(copy)

@@ -29,17 +29,34 @@ async ({runOnly, known}) => {
         return colours;
     };
 
-    const rule = axe._audit.rules.find(rule => rule.id === "color-contrast");
-    rule.everywhere ??= rule.matches;
-    rule.matches = function (element, ...more) {
-        return canHaveText(element) && !right.has(coloursOf(element)) && this.everywhere(element, ...more);
+    const TARGETS = "a, area, button, input, select, textarea, summary, [contenteditable], [tabindex][role]:not([role=region])";
+    const SIZE = 24;
+    const roomOf = element => {
+        const {left, right, top, bottom, width, height} = element.getBoundingClientRect();
+        const wide = Math.max(SIZE - width, 0) / 2, high = Math.max(SIZE - height, 0) / 2;
+        return {element, left: left - wide, right: right + wide, top: top - high, bottom: bottom + high};
     };
+    const rooms = [...document.querySelectorAll(TARGETS)].filter(element => element.checkVisibility()).map(roomOf);
+    const hasRoom = element => {
+        const {left, right, top, bottom} = roomOf(element);
+        return !rooms.some(room => (
+            room.top < bottom && room.bottom > top && room.left < right && room.right > left && room.element !== element
+        ));
+    };
+
+    const ask = (id, isAsked) => {
+        const rule = axe._audit.rules.find(rule => rule.id === id);
+        rule.everywhere ??= rule.matches;
+        rule.matches = function (element, ...more) { return isAsked(element) && this.everywhere(element, ...more); };
+    };
+    ask("color-contrast", element => canHaveText(element) && !right.has(coloursOf(element)));
+    ask("target-size", element => element.matches(TARGETS) && !hasRoom(element));
     const wasMeasured = node => node.any.some(check => check.data?.contrastRatio && check.data.bgColor);
     const report = (results, _options, done) => done({
         violations: results.filter(result => result.violations.length).map(({id, help, violations}) => (
             {id, help, nodes: violations.map(violation => violation.node.source)}
         )),
-        right: results.filter(result => result.id === rule.id).flatMap(result => (
+        right: results.filter(result => result.id === "color-contrast").flatMap(result => (
             result.passes.filter(wasMeasured).map(pass => read.get(pass.node.element)).filter(Boolean)
         )),
     });

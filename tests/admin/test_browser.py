@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.admin.conftest import LOGIN, PASSWORD
-from tests.browser import COLOURS, LOOKS, Theme, bring_axe, confirm, faults, list_complaints, opened, sign_in, violations
+from tests.browser import COLOURS, LOOKS, PLACES, Theme, bring_axe, confirm, faults, list_complaints, opened, sign_in, violations
 from tests.fixture_types import Run
 from tests.service_process import Service
 
@@ -117,3 +117,19 @@ def test_axe_measures_the_contrast_of_texts_that_are_not_known_to_be_right(chrom
             page.set_content(_TEXTS.format(_KNOWN + style))
             for _ in range(2):  # what is wrong is not known to be right
                 assert [wrong.partition(":")[0] for wrong in violations(page, COLOURS)] == ["color-contrast"], style
+
+
+_TARGETS = """<!doctype html><html lang="en"><title>Targets</title><style>
+button {{ border: 0; padding: 0; width: 16px; height: 16px }} main {{ display: flex; gap: 8px }} {}
+</style><main><button>A</button><button id="other">B</button></main></html>"""
+
+
+def test_axe_measures_the_size_of_targets_that_have_too_little_room(chrome: Browser) -> None:
+    with chrome.new_context() as context:
+        page = context.new_page()
+        for style in ("", "button { width: 24px; height: 24px } main { gap: 0 }"):
+            page.set_content(_TARGETS.format(style))
+            assert violations(page, PLACES) == []
+        for style in ("main { gap: 2px }", "button { width: 40px; height: 40px } #other { margin-left: -30px }"):
+            page.set_content(_TARGETS.format(style))
+            assert [wrong.partition(":")[0] for wrong in violations(page, PLACES)] == ["target-size"], style

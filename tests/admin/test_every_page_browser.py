@@ -3,7 +3,8 @@
 It is asked for everything at one end, the widest in one theme or the narrowest in the other one, and on the way to the other end
 for what the width decides; there for what the theme decides, too, or for everything if something is seen that was not before. The
 next page is looked at on the way back. Kinds of nodes have the same pages with other fields: of these it is asked at one end, but
-for the first kind. So it is of a page that has nothing but what was on others before it: the same elements in the same ones.
+for the first kind. So it is of a page that has nothing but what was on others before it: the same elements in the same ones; if it
+is one of them with another query or of another kind, too, it is only looked at whether it fits.
 """
 
 import re
@@ -27,6 +28,7 @@ _WIDTHS: Final = (1440, 768, 640, 360)
 _THEMES: Final[dict[int, Theme]] = {_WIDTHS[0]: "light", _WIDTHS[-1]: "dark"}
 _ASKED: Final = ((), PLACES, None, (*COLOURS, *PLACES))  # of axe at each: everything at the first, nothing at the third
 _ASKED_AGAIN: Final = ((), None)  # at the ends, of a page with nothing new
+_NOT_ASKED: Final = (None, None)  # of one that is put together as another one before it, too
 _KIND: Final = re.compile(rf"/admin/({'|'.join(kind.name for kind in KINDS if not kind.is_group)})(?=[/?])")
 # Each sort of element there is: with its attributes, whether it has a text of its own and can be seen, and what it is in.
 _SORTS: Final = """() => {
@@ -97,13 +99,14 @@ def test_axe_finds_nothing_on_any_page_or_dialog(page: Page, community: Communit
     widths = list(_WIDTHS)
 
     def look(where: str, name: str) -> None:
-        is_new = _is_new(page, sorts)
+        is_new, path = _is_new(page, sorts), name.partition("?")[0]
         if is_new and name not in alike:
             found.extend(_look(page, where, widths, _ASKED, sorts))
         else:
-            found.extend(_look(page, where, (widths[0], widths[-1]), _ASKED_AGAIN, sorts))
+            asked = _ASKED_AGAIN if is_new or path not in alike else _NOT_ASKED
+            found.extend(_look(page, where, (widths[0], widths[-1]), asked, sorts))
         widths.reverse()
-        alike.add(name)
+        alike.update((name, path))
 
     bring_axe(page)
     _show(page, widths[0])

@@ -55,7 +55,7 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Visit:
-    """A page on which the reference is open, and what the browser complained of and asked for meanwhile."""
+    """A page for the reference, and what the browser complained of and asked for meanwhile."""
 
     page: Page
     address: str
@@ -86,15 +86,14 @@ class Visit:
 
 @pytest.fixture
 def visit(browser: Browser, service: Service) -> Iterator[Visit]:
-    """The reference of a running service, opened at 1280 pixels."""
+    """A window of 1280 pixels, before it opens the reference of a running service."""
     page = browser.new_page(viewport={"width": 1280, "height": 900}, base_url=service.address)
-    visit = Visit(page, service.address)
-    page.goto(f"{service.address}/api/docs")
-    yield visit
+    yield Visit(page, service.address)
     page.context.close()
 
 
 def test_it_opens_without_a_complaint_and_asks_nobody_else(visit: Visit, service: Service) -> None:
+    visit.page.goto("/api/docs")
     visit.page.wait_for_load_state("networkidle")
     assert list_complaints(visit.complaints) == []
     assert len(visit.asked) >= 4

@@ -153,10 +153,10 @@ def test_an_attempt_whose_time_has_come_is_not_in_the_past(page: Page, gate: Gat
 
 
 _PAGES = (  # that tests/admin/test_every_page_browser.py does not open, or not in such a state
-    *("/webhooks", "/webhooks/2", "/webhooks/3", "/webhooks/2/on", "/webhooks/1/redeliver?failedSince=x"),
-    *("/deliveries", "/deliveries/1", "/deliveries/3"),
+    *("/webhooks", "/webhooks/2", "/webhooks/2/on", "/webhooks/1/redeliver?failedSince=x", "/deliveries", "/deliveries/1"),
 )
-_ALIKE: Final = ("", "/webhooks/4", "/deliveries/2", "/webhooks/1")  # with little that is not on those or on other pages
+# With little that is not on those or on other pages:
+_ALIKE: Final = ("", "/webhooks/4", "/deliveries/2", "/webhooks/1", "/deliveries/3", "/webhooks/3")
 
 
 def _scene(gate: Gate, run: Run, clock: Clock, address: Callable[[str], str]) -> None:
@@ -194,7 +194,7 @@ def test_axe_finds_nothing(
     page.get_by_label("Address", exact=True).fill("http://10.0.0.5/")
     page.get_by_role("button", name="Create the webhook").click()
     page.get_by_role("alert").wait_for()
-    if faulty := faults(page):
+    if faulty := faults(page, LOOKS[:1]):  # in the other one there is nothing that is not on other pages
         found["faults"] = faulty
     page.get_by_label("Address", exact=True).fill(receiver.url)
     page.get_by_role("checkbox", name="Every event").check()

@@ -30,6 +30,15 @@ class Input:
         """Raise Refused with all faults at once, if there are any."""
         raise_faults(self.faults)
 
+    def excuse(self, raw: Mapping[str, Any], record: Mapping[str, Any]) -> "Input":
+        """Drop the faults of values that a record has already: one from before a rule was made can be sent back as it was read."""
+
+        def is_kept(fault: Fault) -> bool:
+            name = fault.field
+            return name in raw and name in record and name not in self.values and raw[name] == record[name]
+
+        return Input(self.values, tuple(fault for fault in self.faults if not is_kept(fault)))
+
 
 _NOTHING: Final = Input({})
 T = TypeVar("T")

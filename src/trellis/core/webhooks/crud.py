@@ -197,8 +197,9 @@ def _create(context: Context) -> Outcome:
 
 def _update(context: Context) -> Outcome:
     old = find_webhook(context, MISSING["update"])
-    check_precondition(context.call.expected, serialize_webhook(old, context.now))
-    given = context.input
+    before = serialize_webhook(old, context.now)
+    check_precondition(context.call.expected, before)
+    given = context.input.excuse(context.call.raw, before)
     raise_faults((*given.faults, *_find_faults(context, given)))
     new = replace(
         old,

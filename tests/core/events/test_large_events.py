@@ -9,8 +9,8 @@ from tests.fixture_types import Run
 from tests.memory_meter import MemoryMeter
 from trellis.store.events import pages
 
-LONGEST = "x" * 100_000
-MOST = 2**20  # bytes
+LONGEST = "x" * 25_000
+MOST = 2**18  # bytes
 
 
 @pytest.fixture(autouse=True)
@@ -20,7 +20,7 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def last(run: Run, community: Community) -> int:
-    """The last of 36 events with 100 KB of text before and after each."""
+    """The last of 36 events with 25 KB of text before and after each."""
     run("forums.update", community.help, description=LONGEST)
     for number in range(36):
         run("forums.update", community.help, name=f"Help {number}")

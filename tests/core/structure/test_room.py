@@ -11,8 +11,8 @@ from tests.memory_meter import MemoryMeter
 from trellis.errors import Refused
 from trellis.store.nodes import bounded
 
-LONGEST = "x" * 100_000
-ROOM = 4 * 2**20  # bytes
+LONGEST = "x" * 25_000
+ROOM = 2**20  # bytes
 WHOLE = {"format": "trellis/1", "name": "site", "forums": [{"externalId": "news", "name": "News"}]}
 PART = WHOLE | {"under": "top"}
 PARTS = [WHOLE | {"under": under} for under in ("a", "b", "c")]
@@ -26,7 +26,7 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def top(run: Run, community: Community) -> int:
-    """A forum with 12 MB of descriptions below it."""
+    """A forum with 3 MB of descriptions below it."""
     top = int(run("forums.create", name="Top", externalId="top")["id"])
     part = int(run("forums.create", name="Part", parentId=top, description=LONGEST)["id"])
     for _ in range(7):
@@ -39,7 +39,7 @@ def refuse(run: Run, operation: str, advice: str, **given: Any) -> None:
     with MemoryMeter() as meter, pytest.raises(Refused) as refusal:
         run(operation, **given)
     assert refusal.value.message == "TREE_TOO_LARGE"
-    assert "more than 4 MiB of text" in refusal.value.detail
+    assert "more than 1 MiB of text" in refusal.value.detail
     assert advice in refusal.value.detail
     assert meter.peak < 3 * ROOM
 

@@ -17,14 +17,14 @@ from trellis.store.events import pages
 
 pytestmark = pytest.mark.slow
 
-LONGEST = "x" * 25_000  # a quarter of what a description has at most; so is all that is counted in bytes
+LONGEST = "x" * 12_500  # an eighth of what a description has at most; so is all that is counted in bytes
 COUNT = 300
-MOST = 45 * 2**18  # bytes: a hundred nodes as they are read, as they are, and as they are written
+MOST = 45 * 2**17  # bytes: a hundred nodes as they are read, as they are, and as they are written
 
 
 @pytest.fixture(scope="module")
 def _filled(databases: Databases, _community_template: tuple[str, Community]) -> Iterator[tuple[str, int]]:
-    """A community with a forum with 7 MB of descriptions in its children, which all name a group."""
+    """A community with a forum with 4 MB of descriptions in its children, which all name a group."""
     url, community = databases.new(_community_template[0]), _community_template[1]
     gate = compose(settings_for(url), clock=Clock())
     run = runner(gate)
@@ -43,7 +43,7 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (together, events, pages):
         name = "_MOST_BYTES" if module is together else "MOST_BYTES"
         assert getattr(module, name) == 8 * 2**20
-        monkeypatch.setattr(module, name, 2 * 2**20)
+        monkeypatch.setattr(module, name, 2**20)
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_very_many_creations_are_undone(run: Run, top: int, little: Callable[...
 def test_what_a_batch_moves_and_deletes_is_no_more_at_once(
     run: Run, community: Community, top: int, little: Callable[..., int]
 ) -> None:
-    ids = [one["id"] for one in run("forums.list", parentId=top, perPage=80)["results"]]
+    ids = [one["id"] for one in run("forums.list", parentId=top, perPage=70)["results"]]
 
     def restore() -> None:
         little("changesets.restore", run("events.list", order="newest", limit=1)["results"][0]["changeSet"])

@@ -110,8 +110,8 @@ def test_many_siblings_are_copied_with_their_order(gate: Gate, run: Run) -> None
     """More than are read at a time, and than a block has room for."""
     top = run("forums.create", name="Top")["id"]
     names = [f"Forum {number}" for number in range(130)]
-    for name in names:
-        run("forums.create", name=name, parentId=top, position=0)
+    bodies = [{"name": name, "parentId": top, "position": 0} for name in names]
+    run("core.batch", operations=[{"operation": "forums.create", "body": body} for body in bodies])
     told: list[tuple[int, int]] = []
     call = Call("forums.copy", TERMINAL, {"withChildren": True}, top, progress=lambda done, total: told.append((done, total)))
     made = gate.run(call).value

@@ -117,10 +117,10 @@ def test_one_that_comes_first_is_one_move(run: Run) -> None:
 
 
 def test_many_new_ones_come_where_the_document_has_them(run: Run, database: DatabaseState) -> None:
-    run("structure.apply", document=document(forums=[node(f"old-{n}") for n in range(80)]))
-    run("forums.create", name="Unmanaged", position=40)
-    entries = [node(f"new-{n}", node(f"below-{n}")) for n in range(130)] + [node(f"old-{n}") for n in range(40)]
-    entries += [node(f"middle-{n}") for n in range(30)] + [node(f"old-{n}") for n in range(40, 80)] + [node("last")]
+    run("structure.apply", document=document(forums=[node(f"old-{n}") for n in range(40)]))
+    run("forums.create", name="Unmanaged", position=20)
+    entries = [node(f"new-{n}", node(f"below-{n}")) for n in range(60)] + [node(f"old-{n}") for n in range(20)]
+    entries += [node(f"middle-{n}") for n in range(30)] + [node(f"old-{n}") for n in range(20, 40)] + [node("last")]
     run("structure.apply", document=document(forums=entries))
     shown = [(entry["name"], [entry["children"][0]["name"]]) if "children" in entry else entry["name"] for entry in entries]
     assert tree(run) == [*shown, "Unmanaged"]
@@ -129,29 +129,29 @@ def test_many_new_ones_come_where_the_document_has_them(run: Run, database: Data
 
 
 def test_work_on_the_tree_does_not_grow_with_the_number_of_new_nodes(run: Run) -> None:
-    run("structure.apply", document=document(calendars=[node(f"old-{n}") for n in range(200)]))
+    run("structure.apply", document=document(calendars=[node(f"old-{n}") for n in range(100)]))
     with StatementMeter() as few:
-        run("structure.apply", document=document(calendars=[node(f"few-{n}") for n in range(20)]))
+        run("structure.apply", document=document(calendars=[node(f"few-{n}") for n in range(10)]))
     with StatementMeter() as many:
-        run("structure.apply", document=document(calendars=[node(f"many-{n}") for n in range(120)]))
-    assert many.count < 2 * few.count + 60  # of 100 more nodes
+        run("structure.apply", document=document(calendars=[node(f"many-{n}") for n in range(60)]))
+    assert many.count < 2 * few.count + 30  # of 50 more nodes
 
 
 def test_work_on_the_tree_does_not_grow_with_the_number_that_change_places(run: Run) -> None:
     counts: list[int] = []
-    for size in (10, 50):
+    for size in (5, 25):
         entries = [node(f"{size}-{n}") for n in range(size)]
         run("structure.apply", document=document(str(size), forums=entries))
         with StatementMeter() as meter:
             done = run("structure.apply", document=document(str(size), forums=entries[::-1]))
         assert len(done["changes"]) == size - 1
         counts.append(meter.count)
-    assert counts[1] < counts[0] + 20  # of 40 more nodes
+    assert counts[1] < counts[0] + 10  # of 20 more nodes
 
 
 def test_work_does_not_grow_with_the_number_that_are_changed_taken_over_and_moved(run: Run) -> None:
     counts: list[int] = []
-    for size in (10, 50):
+    for size in (5, 25):
         names = [f"{size}-{n}" for n in range(size)]
         below = [node(f"below-{name}", name="Was") for name in names]
         run("structure.apply", document=document(f"first {size}", forums=[node(f"top-{size}", *below)]))
@@ -161,13 +161,13 @@ def test_work_does_not_grow_with_the_number_that_are_changed_taken_over_and_move
             done = run("structure.apply", document=document(f"last {size}", forums=moved), adopt=True)
         assert done["counts"] == {"create": 0, "update": 2 * size, "move": 0, "delete": 0}
         counts.append(meter.count)
-    assert counts[1] < counts[0] + 3 * 80  # of 80 more changes, half of which each go below another parent
+    assert counts[1] < counts[0] + 3 * 40  # of 40 more changes, half of which each go below another parent
     assert run("check.list")["problems"] == []
 
 
 def test_work_does_not_grow_with_the_number_that_go_below_each_other(run: Run) -> None:
     counts: list[tuple[int, ...]] = []
-    for size in (20, 80):
+    for size in (10, 40):
         forums = [node(f"{size}-{n}") for n in range(size)]
         run("structure.apply", document=document(str(size), forums=forums))
         own: list[int] = []
@@ -181,7 +181,7 @@ def test_work_does_not_grow_with_the_number_that_go_below_each_other(run: Run) -
             assert done["counts"] == {"create": 0, "update": 0, "move": len(done["changes"]), "delete": 0}
             own.append(meter.count)
         counts.append(tuple(own))
-    assert all(many < few + 20 for few, many in zip(*counts, strict=True)), counts  # of 60 more nodes
+    assert all(many < few + 10 for few, many in zip(*counts, strict=True)), counts  # of 30 more nodes
     assert run("check.list")["problems"] == []
 
 
@@ -211,13 +211,13 @@ def test_each_of_many_new_ones_that_is_refused_is_told_with_its_place(run: Run, 
 
 def test_work_for_one_that_is_refused_does_not_grow_with_the_number_of_new_nodes(run: Run) -> None:
     counts: list[int] = []
-    for size in (200, 400):
+    for size in (200, 300):
         entries = [node(f"new-{n}") for n in range(size)]
         entries[120]["color"] = "none"
         with StatementMeter() as meter:
             assert [fault.field for fault in refuse(run, document=document(calendars=entries)).faults] == ["calendars[120].color"]
         counts.append(meter.count)
-    assert counts[1] < counts[0] + 60  # for 200 more nodes
+    assert counts[1] < counts[0] + 30  # for 100 more nodes
 
 
 def test_each_of_many_changes_that_is_refused_is_told_with_its_place(run: Run, database: DatabaseState) -> None:
@@ -368,7 +368,7 @@ def test_what_was_above_a_part_comes_below_it_if_another_part_moves_it_away(run:
 
 def test_work_does_not_grow_with_the_number_that_come_into_a_part(run: Run) -> None:
     counts: list[int] = []
-    for size in (10, 60):
+    for size in (5, 30):
         names = [f"{size}-{n}" for n in range(size)]
         tops = [node(name, node(f"below-{name}", node(f"last-{name}"))) for name in names]
         run("structure.apply", document=document(f"all {size}", forums=[node(f"part-{size}"), *tops]))
@@ -376,7 +376,7 @@ def test_work_does_not_grow_with_the_number_that_come_into_a_part(run: Run) -> N
             plan = run("structure.plan", document=document(f"all {size}", under=f"part-{size}", forums=[*map(node, names)]))
         assert (plan["counts"], plan["keptCount"]) == ({"create": 0, "update": 0, "move": size, "delete": 0}, 2 * size)
         counts.append(meter.count)
-    assert counts[1] < counts[0] + 25  # of 50 more nodes, which are moved together
+    assert counts[1] < counts[0] + 12  # of 25 more nodes, which are moved together
 
 
 @pytest.mark.parametrize("deepest_first", [True, False])

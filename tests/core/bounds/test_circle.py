@@ -1,7 +1,7 @@
 """Parents that lead in a circle, as only rows written by hand do: whatever is called there ends, and a move leads out of it."""
 
 from contextlib import suppress
-from itertools import product
+from itertools import cycle
 from typing import Any
 
 import pytest
@@ -58,8 +58,9 @@ def test_all_that_is_called_in_a_circle_ends(
     gate: Gate, run: Run, bot: Actor, forums: Forums, database: DatabaseState, forum: str, parent: str
 ) -> None:
     lead_in_a_circle(gate, forums[forum], forums[parent])
+    callers = (bot, TERMINAL) if forum == "Part" else (TERMINAL, bot)  # each calls all, in one circle or another
     with database.unchanged():
-        for (operation, target, given), caller in product(calls(forums), (TERMINAL, bot)):
+        for caller, (operation, target, given) in zip(cycle(callers), calls(forums), strict=False):
             with suppress(Refused):
                 gate.run(Call(operation, caller, given, target))
     run("forums.update", forums[forum], parentId=None)

@@ -1,7 +1,7 @@
 """A tree has a hundred levels: whatever would make it deeper is refused, since each record has the names of all above it."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -68,49 +68,57 @@ def test_what_is_below_a_node_counts_wherever_it_goes(run: Run, community: Commu
     assert run("forums.get", part[-1])["path"].count(" > ") == FEW - 1
 
 
-@pytest.mark.usefixtures("few_levels")
-@pytest.mark.parametrize(
-    ("before", "moves", "refused"),
-    [  # a chain of 97, "deep", is there; ">" stands for "below"
-        ("", "a>deep b>a c>b", None),
-        ("", "a>deep b>a c>b d>c", 3),
-        ("b>a c>b", "a>deep d>e", None),
-        ("b>a c>b", "a>deep d>c", 1),
-        ("b>a c>b", "d>c a>deep", 1),
-        ("b>a c>b d>c", "a>deep c>top", 0),
-        ("b>a c>b d>c", "c>top a>deep", None),
-        ("b>a c>b d>c", "d>e e>f a>deep f>b", 3),
-        ("c>a d>c e>d", "a>deep c>top", 0),
-        ("c>a d>c e>d f>b", "a>deep d>top d2>f c>f", 0),
-        ("c>b d>c b>a", "a>deep b>top c>e", 0),
-        ("c>b d>c b>a e>f", "a>deep b>top c>e", 0),
-        ("d>c b>a c>b", "a>e b>top c>f", None),
-        ("deep>a", "b>deep c>b d>c", 2),
-        ("deep>a", "deep>top b>deep c>b d>c", None),
-        ("deep>a", "b>deep a>b", 1),
-    ],
+# Moves that are made before, those of a batch, and which of these is refused; ">" stands for "below". A chain, "deep", is there.
+MOVES: Final = (
+    ("", "a>deep b>a c>b", None),
+    ("", "a>deep b>a c>b d>c", 3),
+    ("b>a c>b", "a>deep d>e", None),
+    ("b>a c>b", "a>deep d>c", 1),
+    ("b>a c>b", "d>c a>deep", 1),
+    ("b>a c>b d>c", "a>deep c>top", 0),
+    ("b>a c>b d>c", "c>top a>deep", None),
+    ("b>a c>b d>c", "d>e e>f a>deep f>b", 3),
+    ("c>a d>c e>d", "a>deep c>top", 0),
+    ("c>a d>c e>d f>b", "a>deep d>top d2>f c>f", 0),
+    ("c>b d>c b>a", "a>deep b>top c>e", 0),
+    ("c>b d>c b>a e>f", "a>deep b>top c>e", 0),
+    ("d>c b>a c>b", "a>e b>top c>f", None),
+    ("deep>a", "b>deep c>b d>c", 2),
+    ("deep>a", "deep>top b>deep c>b d>c", None),
+    ("deep>a", "b>deep a>b", 1),
 )
-def test_nodes_that_move_in_one_batch_are_as_deep_as_one_after_the_other(
-    run: Run, database: DatabaseState, before: str, moves: str, refused: int | None
-) -> None:
+
+
+@pytest.mark.usefixtures("few_levels")
+def test_nodes_that_move_in_one_batch_are_as_deep_as_one_after_the_other(run: Run, database: DatabaseState) -> None:
     top, *_, last = grow(run, FEW - 3)
-    ids = {name: int(run("forums.create", name=name)["id"]) for name in ("a", "b", "c", "d", "d2", "e", "f")}
+    for before, moves, refused in MOVES:
+        steps = [{"operation": "forums.create", "body": {"name": name}} for name in ("a", "b", "c", "d", "d2", "e", "f")]
+        made = [one["result"] for one in run("core.batch", operations=steps)["results"]]
+        ids = {one["name"]: int(one["id"]) for one in made}
 
-    def list_moves(wanted: str) -> list[dict[str, Any]]:
-        pairs = (move.split(">") for move in wanted.split())
-        into = {**ids, "deep": last, "top": None}
-        places = [({**ids, "deep": top}[name], into[to]) for name, to in pairs]
-        return [{"operation": "forums.update", "id": node, "body": {"parentId": parent}} for node, parent in places]
+        for move in list_moves(before, ids, top, last):
+            run("core.batch", operations=[move])
+        batch = list_moves(moves, ids, top, last)
+        if refused is None:
+            run("core.batch", operations=batch)
+            assert max(one["path"].count(" > ") for one in run("forums.list", perPage=1000)["results"]) < FEW, (before, moves)
+        else:
+            with database.unchanged(), pytest.raises(Refused) as refusal:
+                run("core.batch", operations=batch)
+            assert f"Operation {refused} of the batch" in refusal.value.detail, (before, moves)
+        run("core.batch", operations=[move_to(node, None) for node in (top, *ids.values())])
+        run("core.batch", operations=[{"operation": "forums.delete", "id": node} for node in ids.values()])
 
-    for move in list_moves(before):
-        run("core.batch", operations=[move])
-    if refused is None:
-        run("core.batch", operations=list_moves(moves))
-        assert max(one["path"].count(" > ") for one in run("forums.list", perPage=1000)["results"]) < FEW
-        return
-    with database.unchanged(), pytest.raises(Refused) as refusal:
-        run("core.batch", operations=list_moves(moves))
-    assert f"Operation {refused} of the batch" in refusal.value.detail
+
+def list_moves(wanted: str, ids: dict[str, int], top: int, last: int) -> list[dict[str, Any]]:
+    pairs = (move.split(">") for move in wanted.split())
+    into = {**ids, "deep": last, "top": None}
+    return [move_to({**ids, "deep": top}[name], into[to]) for name, to in pairs]
+
+
+def move_to(node: int, parent: int | None) -> dict[str, Any]:
+    return {"operation": "forums.update", "id": node, "body": {"parentId": parent}}
 
 
 @pytest.mark.usefixtures("few_levels")

@@ -44,15 +44,15 @@ def _little_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def top(gate: Gate, run: Run, community: Community) -> int:
-    """A forum with 10 MB of descriptions in its children and theirs."""
+    """A forum with 5 MB of descriptions in its children and theirs."""
 
     def insert(tx: Transaction) -> None:
         node = nodes.find_by_ids(tx, "forums", (part,))[part]
-        nodes.insert_siblings(tx, "forums", [replace(node, id=number) for number in next_numbers(tx, "forums", 256)])
+        nodes.insert_siblings(tx, "forums", [replace(node, id=number) for number in next_numbers(tx, "forums", 200)])
 
     top = int(run("forums.create", name="Top")["id"])
     part = int(run("forums.create", name="Part", parentId=top, description=LONGEST, permissions={"read": "*"})["id"])
-    for _ in range(8):
+    for _ in range(6):
         run("forums.copy", part, withChildren=True, parentId=part)
     gate.store.write(insert).result()
     return top

@@ -1,7 +1,6 @@
 """The tree of siblings against plain lists: inserts, deletes and moves leave the order that the lists have."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any, ClassVar
 
 import pytest
@@ -78,9 +77,13 @@ class Siblings(RuleBasedStateMachine):
     @rule(parent=st.sampled_from([None, OUTER, INNER]), place=picks, many=st.integers(1, 30), at_end=st.booleans())
     def insert(self, parent: int | None, place: int, many: int, at_end: bool) -> None:
         order = self.lists[parent]
-        for _ in range(many):
-            at = len(order) if at_end else place % (len(order) + 1)
-            order.insert(at, self.write(partial(insert, parent=parent, position=at)))
+
+        def insert_each(tx: Transaction) -> None:
+            for _ in range(many):
+                at = len(order) if at_end else place % (len(order) + 1)
+                order.insert(at, insert(tx, parent, at))
+
+        self.write(insert_each)
 
     @rule(parent=st.sampled_from([None, OUTER, INNER]), place=st.none() | picks, many=st.integers(1, 60))
     def insert_many(self, parent: int | None, place: int | None, many: int) -> None:
@@ -93,13 +96,15 @@ class Siblings(RuleBasedStateMachine):
     @rule(parent=st.sampled_from([None, OUTER, INNER]), place=picks, many=st.integers(1, 30))
     def delete(self, parent: int | None, place: int, many: int) -> None:
         order = self.lists[parent]
-        for _ in range(many):
-            leaves = [node for node in order if node not in {OUTER, INNER}]
-            if not leaves:
-                return
-            gone = leaves[place % len(leaves)]
-            self.write(partial(delete, node=gone))
-            order.remove(gone)
+        leaves = [node for node in order if node not in {OUTER, INNER}]
+
+        def delete_each(tx: Transaction) -> None:
+            for _ in range(min(many, len(leaves))):
+                gone = leaves.pop(place % len(leaves))
+                delete(tx, gone)
+                order.remove(gone)
+
+        self.write(delete_each)
 
     @rule(old=st.sampled_from([None, OUTER, INNER]), new=st.sampled_from([None, OUTER, INNER]), place=picks, to=picks)
     def move(self, old: int | None, new: int | None, place: int, to: int) -> None:

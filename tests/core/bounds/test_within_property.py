@@ -293,7 +293,7 @@ def opened(new_settings: NewSettings, parents: list[int], roots: list[int], door
 
 @pytest.mark.slow
 def test_a_key_sees_and_changes_what_is_inside_and_nothing_else(new_settings: NewSettings) -> None:
-    @settings(max_examples=settings().max_examples // 2)
+    @settings(max_examples=settings().max_examples // 3)
     @given(
         parents=st.lists(picks, min_size=2, max_size=9),
         roots=st.lists(picks, min_size=1, max_size=2),

@@ -231,7 +231,7 @@ def test_the_type_is_worked_out_in_one_place(gate: Gate, run: Run, five: None, e
 @pytest.mark.slow
 def test_readers_see_every_event_once_and_in_order_while_others_write(engine: str, settings: Settings, tmp_path: Path) -> None:
     """4 processes write on PostgreSQL and 2 on SQLite; 4 readers with connections of their own follow the feed."""
-    writers, each = (4, 20) if engine == "postgresql" else (2, 30)
+    writers, each = (4, 10) if engine == "postgresql" else (2, 20)
     total = writers * each * 3
     go, told = tmp_path / "go", [tmp_path / f"writer-{number}" for number in range(writers)]
     seen: list[list[int]] = [[] for _ in range(4)]

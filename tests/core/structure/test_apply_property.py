@@ -72,7 +72,7 @@ def without_times(value: Any) -> Any:
 
 @pytest.mark.slow
 def test_applying_makes_it_so_and_undoing_brings_it_back(new_settings: NewSettings) -> None:
-    @settings(max_examples=settings().max_examples // 3)
+    @settings(max_examples=settings().max_examples // 5)
     @given(communities, communities, st.booleans(), st.booleans(), st.booleans())
     def check(ours: list[Any], theirs: list[Any], adopt: bool, as_text: bool, managed: bool) -> None:
         databases = new_settings(), new_settings()

@@ -173,7 +173,7 @@ def test_every_way_to_a_page_leads_to_the_same_rows(store: Store, narrow: None) 
                 write(store, search.trim_journal)
             with store.reading() as tx:
                 every = rows.find_all(tx, "forums")
-                for query in (*chance.sample(QUERIES, 40), *chance.sample(UNDER, 20), *chance.sample(PARTS, 20)):
+                for query in (*chance.sample(QUERIES, 24), *chance.sample(UNDER, 12), *chance.sample(PARTS, 12)):
                     total, found = pages.read_page(tx, "forums", query)
                     assert (total, [one.id for one in found]) == plain(every, query), query
                 assert deleted_ids.check(tx, "forums") == search.check_search_index(tx) == 0

@@ -1,6 +1,5 @@
 """Migrations: they make the tables as the code knows them, once, all or nothing, however many ask at the same time."""
 
-import subprocess
 import sys
 import threading
 from contextlib import ExitStack
@@ -15,7 +14,8 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 
-from tests.program import running
+from tests.forked import ForkedProcess
+from tests.service_process import environment
 from tests.wait import wait_until
 from trellis.settings import Settings
 from trellis.store import idempotency, keys, siblings, snapshots
@@ -252,27 +252,28 @@ def test_the_keys_that_there_are_keep_our_own_dialect(empty_database: Settings) 
     assert (found.name, found.dialect) == ("Old", "trellis")
 
 
-def test_programs_that_migrate_at_the_same_time_do_it_once(empty_database: Settings) -> None:
-    program = """if True:
-        import sys
-        from trellis.settings import Settings
-        from trellis.store.migrate import migrate
+def _migrate_when_told() -> None:
+    """Tell that this process is ready, and migrate when there is the file that it was told of."""
+    settings = Settings.load(dotenv=None)
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    wait_until(Path(sys.argv[1]).exists)
+    sys.stdout.write(f"{migrate(settings)}\n")
+    sys.stdout.flush()
 
-        settings = Settings.load({"TRELLIS_DATABASE_URL": sys.argv[1]}, None)
-        sys.stdin.readline()
-        print(migrate(settings))
-    """
-    command = (sys.executable, "-c", program, empty_database.database_url)
+
+def test_programs_that_migrate_at_the_same_time_do_it_once(empty_database: Settings, tmp_path: Path) -> None:
+    go, told = tmp_path / "go", [tmp_path / "one", tmp_path / "other"]
     with ExitStack() as open_ones:
-        started = [
-            open_ones.enter_context(running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)) for _ in range(2)
-        ]
-        for process in started:
-            assert process.stdin is not None
-            process.stdin.write("now\n")
-            process.stdin.flush()
-        ran = [int(process.communicate(timeout=60)[0]) for process in started]
-    assert [process.returncode for process in started] == [0, 0]
+        started = []
+        for output in told:
+            output.touch()
+            started.append(ForkedProcess([str(go)], tmp_path, environment(empty_database), output, _migrate_when_told))
+            open_ones.callback(started[-1].kill)
+        wait_until(lambda: all(output.read_text() == "ready\n" for output in told))
+        go.touch()
+        assert [process.wait(60) for process in started] == [0, 0], [output.read_text() for output in told]
+    ran = [int(output.read_text().split()[-1]) for output in told]
     assert min(ran) == 0 < max(ran)
 
 

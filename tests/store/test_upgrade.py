@@ -5,15 +5,14 @@ prints how long each step took.
 """
 
 import os
-import subprocess
 import sys
 import time
-from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Final
 
 import pytest
+import sqlalchemy as sa
 
-from tests.program import running
 from trellis.cli.community import act
 from trellis.compose import compose
 from trellis.settings import Settings
@@ -23,30 +22,16 @@ from trellis.store.migrate import migrate
 from trellis.store.migrations import plan_migration
 from trellis.store.steps import find_step, list_steps
 
-ROWS: Final = int(os.environ.get("TRELLIS_TEST_UPGRADE", "5000"))
+ROWS: Final = int(os.environ.get("TRELLIS_TEST_UPGRADE", "1000"))
 FIRST: Final = min(list_steps())
 FILL: Final = """INSERT INTO requests (id, at, method, path, operation, key_id, address, status, duration, request_id)
     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < {rows})
     SELECT n, '2026-01-' || (10 + n % 20) || 'T' || (10 + n % 14) || ':00:00.000Z', 'GET', '/api/forums/forums/' || n, 'forums.get',
     1 + n % 5, '192.0.2.' || n % 250, CASE WHEN n % 10 = 0 THEN 404 ELSE 200 END, 3, 'request-' || n FROM numbers"""
-# A process of the first release: for each line it reads the log and the groups as that release did, and answers what it has read.
-READER: Final = """if True:
-    import sys
-    from trellis.settings import Settings
-    from trellis.store.engine import open_engine
-
-    log = (
-        "SELECT id, at, method, path, operation, key_id, address, status, duration, request_id, error FROM requests"
-        " WHERE at < '2026-02' ORDER BY at DESC, id DESC LIMIT 50"
-    )
-    with open_engine(Settings.load({"TRELLIS_DATABASE_URL": sys.argv[1]}, None)) as engine, engine.connect() as connection:
-        for _ in sys.stdin:
-            connection.exec_driver_sql("BEGIN")
-            rows = connection.exec_driver_sql(log).all()
-            names = connection.exec_driver_sql("SELECT name FROM nodes WHERE kind = 'groups' ORDER BY id").scalars().all()
-            connection.exec_driver_sql("COMMIT")
-            print(len(rows), rows[0].id, *names, flush=True)
-"""
+LOG_OF_FIRST: Final = (
+    "SELECT id, at, method, path, operation, key_id, address, status, duration, request_id, error FROM requests"
+    " WHERE at < '2026-02' ORDER BY at DESC, id DESC LIMIT 50"
+)
 LOCKED: Final = """
     SELECT relname FROM pg_locks JOIN pg_class ON pg_class.oid = relation
     WHERE mode = 'AccessExclusiveLock' AND relkind = 'r'
@@ -65,7 +50,16 @@ def write(settings: Settings, statement: str) -> None:
     store.close()
 
 
-def test_a_long_log_is_upgraded_while_a_process_of_the_first_release_reads_it(engine: str, empty_database: Settings) -> None:
+def read_as_first_release(connection: sa.Connection) -> tuple[list[Any], list[str]]:
+    """Read the log and the names of the groups."""
+    connection.exec_driver_sql("BEGIN")
+    rows = connection.exec_driver_sql(LOG_OF_FIRST).scalars().all()
+    names = connection.exec_driver_sql("SELECT name FROM nodes WHERE kind = 'groups' ORDER BY id").scalars().all()
+    connection.exec_driver_sql("COMMIT")
+    return list(rows), list(names)
+
+
+def test_a_long_log_is_upgraded_while_the_first_release_reads_it(engine: str, empty_database: Settings) -> None:
     migrate(empty_database, to=FIRST)
     write(empty_database, FILL.format(rows=ROWS))
     plan = plan_migration(empty_database)
@@ -73,34 +67,30 @@ def test_a_long_log_is_upgraded_while_a_process_of_the_first_release_reads_it(en
     assert ("requests" in plan.blocked) == (engine == "postgresql")
     assert plan.seconds > 0
 
-    command = (sys.executable, "-c", READER, empty_database.database_url)
-    with running(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
-        assert reader.stdin is not None
-        assert reader.stdout is not None
-        asked, answers = _asking(reader)
-        asked()
-        first = answers()
+    with ThreadPoolExecutor(1) as pool, open_engine(empty_database) as opened, opened.connect() as connection:
+        first = read_as_first_release(connection)
+        assert len(first[0]) == 50
         ran: list[str] = []
-        blocked, since = False, time.monotonic()
+        waiting: list[Future[Any]] = []
+        since = time.monotonic()
 
         def stepped(step: str) -> None:
-            nonlocal blocked, since
+            nonlocal since
             now = time.monotonic()
             sys.stdout.write(f"{engine} {step}: {now - since:.2f} s, planned {estimates[step]:.2f}\n")
             ran.append(step)
-            if not blocked:
-                blocked = engine == "postgresql"  # from the beginning: no step may have to wait
-                asked()
-                if not blocked:
-                    assert answers() == first  # in the midst of the migration
+            if not waiting:
+                asked = pool.submit(read_as_first_release, connection)
+                if engine == "postgresql":  # from the beginning: no step may have to wait
+                    waiting.append(asked)
+                else:
+                    assert asked.result(60) == first  # in the midst of the migration
             since = time.monotonic()
 
         estimates = {step.name: step.seconds for step in plan.steps}
         migrate(empty_database, stepped)
-        if blocked:
-            assert answers() == first  # it has waited
-        asked()
-        assert answers() == first
+        assert [asked.result(60) for asked in waiting] == [first] * (engine == "postgresql")
+        assert read_as_first_release(connection) == first
     assert ran == [step.name for step in plan.steps]
     assert plan_migration(empty_database).steps == ()
 
@@ -110,7 +100,7 @@ def test_a_long_log_is_upgraded_while_a_process_of_the_first_release_reads_it(en
     newest = act(gate, "requests.list", {"limit": 1}).value["results"]
     gate.store.close()
     assert found["problems"] == []
-    assert newest[0]["id"] == int(first.split()[1])
+    assert newest[0]["id"] == first[0][0]
 
 
 def test_a_process_of_the_release_before_logs_requests_and_purges_them(empty_database: Settings) -> None:
@@ -138,30 +128,12 @@ def test_a_process_of_the_release_before_logs_requests_and_purges_them(empty_dat
     ]
 
 
-def _asking(reader: "subprocess.Popen[str]") -> tuple[Callable[[], None], Callable[[], str]]:
-    """Return what asks for a reading, and what waits for the answer."""
-
-    def ask() -> None:
-        assert reader.stdin is not None
-        reader.stdin.write("read\n")
-        reader.stdin.flush()
-
-    def answer() -> str:
-        assert reader.stdout is not None
-        line = reader.stdout.readline()
-        assert line, "the process of the first release has ended"
-        return line
-
-    return ask, answer
-
-
 @pytest.mark.parametrize("engine", ["postgresql"], indirect=True)
 def test_each_step_blocks_the_tables_that_it_declares(empty_database: Settings) -> None:
     found: dict[str, set[str]] = {}
-    declared: dict[str, set[str]] = {}
     migrate(empty_database, to=FIRST)
-    for name in sorted(list_steps())[1:]:
-        declared[name] = set(plan_migration(empty_database).steps[0].effect.blocks)
+    declared = {step.name: set(step.effect.blocks) for step in plan_migration(empty_database).steps}
+    for name in declared:
         migrate(empty_database, lambda step: found.update({step: set(read(empty_database, LOCKED))}), to=name)
     assert found == declared
 

@@ -69,7 +69,6 @@ SHAPES: dict[str, dict[str, int]] = {
 
 
 IN_CHUNKS = {"few", "more"}  # of these, the rows are searched in several chunks, of the others in one
-OF_SHAPES = {"key_id", "operation", "address", "status", "method", "status_class"}  # others are the same however many there are
 
 
 @pytest.fixture(params=SHAPES)
@@ -83,18 +82,16 @@ def test_every_pair_of_filters_finds_what_passes_both(store: Store, write: Write
     monkeypatch.setattr("trellis.store.requests.searching._CHUNK", 20 if shapes in IN_CHUNKS else 5000)
     everything = _some(60)
     write(everything)
-    visited = 0
-    for names in [(), *((name,) for name in FILTERS), *combinations(FILTERS, 2)]:
-        if shapes != "few" and OF_SHAPES.isdisjoint(names):
-            continue
+    pairs = [*combinations(FILTERS, 2)]
+    if shapes != "few":  # each of the others has a third of them
+        pairs = pairs[[*SHAPES].index(shapes) - 1 :: 3]
+    for names in [(), *((name,) for name in FILTERS), *pairs]:
         filters = {name: FILTERS[name][0] for name in names}
         passing = [r for r in everything[::-1] if all(FILTERS[name][1](r) for name in names)]
         with store.reading() as tx:
             found = requests.search(tx, filters, 1000)
         assert [one.request for one in found.found] == passing, names
         assert (found.next, found.complete) == (None, True)
-        visited += 1
-    assert visited == (56 if shapes == "few" else 45)
 
 
 @pytest.mark.usefixtures("shapes")
@@ -109,21 +106,21 @@ def test_so_do_pages_of_all_shapes(store: Store, write: Write, monkeypatch: Any,
 
 
 def compare_pages(store: Store, write: Write, monkeypatch: Any, filters: dict[str, Any]) -> None:
-    monkeypatch.setattr("trellis.store.requests.searching._CHUNK", 25)
-    write(_some(150))
+    monkeypatch.setattr("trellis.store.requests.searching._CHUNK", 16)
+    write(_some(100))
     with store.reading() as tx:
         whole = [one.id for one in requests.search(tx, filters, 1000).found]
         for time_limit in (60.0, 0.0):
             monkeypatch.setattr(log_search, "LONGEST", time_limit)
             pages, place = list[int](), None
             for _ in range(100):
-                result = requests.search(tx, filters, 5, place)
+                result = requests.search(tx, filters, 8, place)
                 pages += [one.id for one in result.found]
                 place = result.next
                 if place is None:
                     break
             assert pages == whole, time_limit
-    assert len(whole) > 10
+    assert len(whole) > 8
 
 
 @pytest.mark.parametrize("filters", [{}, {"key_id": 1}, {"key_id": 1, "path": "forums"}])

@@ -137,5 +137,5 @@ class Finding(CommunityMachine):
 
 def test_lists_find_what_a_look_at_every_record_finds(new_settings: NewSettings) -> None:
     here = type("Here", (Finding,), {"new_settings": new_settings})
-    bounded = settings(max_examples=settings().max_examples // 3, stateful_step_count=30)
+    bounded = settings(max_examples=settings().max_examples // 5, stateful_step_count=30)
     run_state_machine_as_test(here, settings=bounded)

@@ -87,5 +87,5 @@ class Names(CommunityMachine):
 
 def test_a_search_finds_what_a_look_at_every_name_finds(new_settings: NewSettings) -> None:
     here = type("Here", (Names,), {"new_settings": new_settings})
-    bounded = settings(max_examples=settings().max_examples // 6, stateful_step_count=30)
+    bounded = settings(max_examples=settings().max_examples // 8, stateful_step_count=30)
     run_state_machine_as_test(here, settings=bounded)

@@ -187,5 +187,5 @@ class Forums(CommunityMachine):
 def test_any_sequence_of_steps_leaves_the_tree_that_the_model_says(new_settings: NewSettings, small_blocks: None) -> None:
     """Bounded: enough to meet every rule in many states, and done in a few seconds."""
     here = type("Here", (Forums,), {"new_settings": new_settings})
-    bounded = settings(max_examples=settings().max_examples // 5, stateful_step_count=30)
+    bounded = settings(max_examples=settings().max_examples // 6, stateful_step_count=30)
     run_state_machine_as_test(here, settings=bounded)

@@ -25,7 +25,7 @@ def occupied(tx: Transaction) -> int:
 def fill(store: Store, count: int, path: int) -> None:
     rows = [
         request(
-            f"2026-01-{1 + i // 1000:02d}T{i // 60 % 24:02d}:{i % 60:02d}:00.000Z",
+            f"2026-01-{1 + i // 100:02d}T{i // 60 % 24:02d}:{i % 60:02d}:00.000Z",
             path="/" + "p" * path,
             operation=f"forums.{i % 7}",
             address=f"192.0.2.{i % 200}",
@@ -48,25 +48,31 @@ def test_the_counted_size_is_near_what_the_rows_occupy(store: Store, path: int) 
         assert 0.75 < counted / (occupied(tx) - before) < 1.33
 
 
-def test_trimming_deletes_the_oldest_until_it_fits(store: Store) -> None:
-    fill(store, 3_000, 20)
+@pytest.fixture
+def in_hundreds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement deletes a hundred requests, not a thousand."""
+    monkeypatch.setattr("trellis.store.requests.size._PER_STATEMENT", 100)
+
+
+def test_trimming_deletes_the_oldest_until_it_fits(store: Store, in_hundreds: None) -> None:
+    fill(store, 300, 20)
     with store.reading() as tx:
         size = requests.check_size(tx)[0]
     assert store.write(lambda tx: requests.trim(tx, size)).result(60) == 0
-    assert store.write(lambda tx: requests.trim(tx, size // 2)).result(60) == 2_000, "a thousand at a time"
+    assert store.write(lambda tx: requests.trim(tx, size // 2)).result(60) == 200, "a hundred at a time"
     with store.reading() as tx:
         counted, found = requests.check_size(tx)
         assert counted == found <= size // 2
         kept = [one.id for one in requests.search(tx, {}, 5_000).found]
-    assert len(kept) == 1_000
-    assert min(kept) == 2_001, "the oldest are gone"
+    assert len(kept) == 100
+    assert min(kept) == 201, "the oldest are gone"
 
 
-def test_one_write_deletes_so_many_and_no_more(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trellis.store.requests.size._MOST", 1_000)
-    fill(store, 2_500, 20)
-    assert store.write(lambda tx: requests.trim(tx, 1)).result(60) == 1_000
-    assert [store.write(lambda tx: requests.trim(tx, 1)).result(60) for _ in range(2)] == [1_000, 500]
+def test_one_write_deletes_so_many_and_no_more(store: Store, in_hundreds: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.store.requests.size._MOST", 100)
+    fill(store, 250, 20)
+    assert store.write(lambda tx: requests.trim(tx, 1)).result(60) == 100
+    assert [store.write(lambda tx: requests.trim(tx, 1)).result(60) for _ in range(2)] == [100, 50]
 
 
 def test_a_table_that_was_emptied_by_hand_is_counted_anew(store: Store) -> None:
@@ -78,9 +84,9 @@ def test_a_table_that_was_emptied_by_hand_is_counted_anew(store: Store) -> None:
 
 
 def test_purging_by_age_takes_off_what_it_deletes(store: Store) -> None:
-    fill(store, 2_000, 20)
+    fill(store, 200, 20)
     purge = store.write(lambda tx: requests.purge(tx, successes_before="2026-01-02", failures_before="2026-01-02"))
-    assert purge.result(60) == 1_000
+    assert purge.result(60) == 100
     with store.reading() as tx:
         counted, found = requests.check_size(tx)
         assert counted == found > 0

@@ -190,15 +190,15 @@ def test_a_precondition_of_nothing_is_refused(run: Run, step: Any, tag: str, dat
     assert (refused.facts["index"], fault.field, fault.message) == (1, "ifMatch", "INVALID_VALUE")
 
 
-@pytest.mark.parametrize("tag", ['""', '"', '"*"', '"0", "1"', "", None, 0])
-def test_a_precondition_that_is_no_tag_is_refused(run: Run, tag: Any, database: DatabaseState) -> None:
+def test_a_precondition_that_is_no_tag_is_refused(run: Run, database: DatabaseState) -> None:
     """An empty tag is what a program sends that has read none: it was to stop the write."""
-    made = run("forums.create", name="News")
-    with database.unchanged(), pytest.raises(Refused) as refused:
-        run("core.batch", operations=[{"operation": "forums.update", "id": made["id"], "ifMatch": tag, "body": {"name": "Olds"}}])
-    (fault,) = refused.value.faults
-    assert (fault.field, fault.message) == ("operations", "INVALID_VALUE")
-    assert fault.detail.startswith("operations [0]: ifMatch must ")
+    step = {"operation": "forums.update", "id": run("forums.create", name="News")["id"], "body": {"name": "Olds"}}
+    for tag in ('""', '"', '"*"', '"0", "1"', "", None, 0):
+        with database.unchanged(), pytest.raises(Refused) as refused:
+            run("core.batch", operations=[step | {"ifMatch": tag}])
+        (fault,) = refused.value.faults
+        assert (fault.field, fault.message) == ("operations", "INVALID_VALUE"), tag
+        assert fault.detail.startswith("operations [0]: ifMatch must "), tag
 
 
 @pytest.mark.parametrize(

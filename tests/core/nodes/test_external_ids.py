@@ -62,10 +62,10 @@ def test_the_names_of_built_in_groups_in_documents_are_theirs(run: Run, do: RunF
     assert run("check.list")["count"] == 0
 
 
-@pytest.mark.parametrize("wrong", ["a b", "x" * 256, "tab\t", "zero\u200bwidth", 5, True, ["a"], "\ud800"])
-def test_it_is_255_visible_characters_at_most(run: Run, wrong: object) -> None:
-    with pytest.raises(Refused, match="INVALID_VALUE"):
-        run("forums.create", name="News", externalId=wrong)
+def test_it_is_255_visible_characters_at_most(run: Run) -> None:
+    for wrong in ("a b", "x" * 256, "tab\t", "zero\u200bwidth", 5, True, ["a"], "\ud800"):
+        with pytest.raises(Refused, match="INVALID_VALUE"):
+            run("forums.create", name="News", externalId=wrong)
 
 
 @pytest.mark.parametrize("unseen", ["\u1160", "\u2800", "a\u034fb"])

@@ -254,24 +254,24 @@ def test_values_that_an_operation_refuses_are_told_with_their_lines(run: Run, da
     assert [one.partition(":")[0] for one in told] == ["line 6", "line 9"]
 
 
-@pytest.mark.parametrize(
-    ("document", "told"),
-    [
-        ("", "A document begins with"),
-        ("[]", "A document begins with"),
-        ("name: x\nforums: []", "format must be trellis/1"),
-        ("format: trellis/2\nname: x\nforums: []", "format must be trellis/1"),
-        ("format: trellis/1\nforums: []", "name must be text"),
-        (HEAD + "under: a\nforums: []\ncalendars: []", "under needs exactly one section"),
-        (HEAD + "under: a\ncalendars: []", "under needs exactly one section"),
-        (HEAD + "under: nowhere\nforums:\n- {externalId: a, name: A}", "there is no forum with the external id 'nowhere'"),
-        ([HEAD + "forums: []", "format: trellis/1\nname: other\ncalendars: []"], "must have the same name"),
-        ([HEAD + "forums: []", HEAD + "forums: []"], "already in another of the documents"),
-    ],
+NO_DOCUMENTS: tuple[tuple[Any, str], ...] = (
+    ("", "A document begins with"),
+    ("[]", "A document begins with"),
+    ("name: x\nforums: []", "format must be trellis/1"),
+    ("format: trellis/2\nname: x\nforums: []", "format must be trellis/1"),
+    ("format: trellis/1\nforums: []", "name must be text"),
+    (HEAD + "under: a\nforums: []\ncalendars: []", "under needs exactly one section"),
+    (HEAD + "under: a\ncalendars: []", "under needs exactly one section"),
+    (HEAD + "under: nowhere\nforums:\n- {externalId: a, name: A}", "there is no forum with the external id 'nowhere'"),
+    ([HEAD + "forums: []", "format: trellis/1\nname: other\ncalendars: []"], "must have the same name"),
+    ([HEAD + "forums: []", HEAD + "forums: []"], "already in another of the documents"),
 )
-def test_what_is_no_document(run: Run, database: DatabaseState, document: Any, told: str) -> None:
+
+
+def test_what_is_no_document(run: Run, database: DatabaseState) -> None:
     with database.unchanged():
-        assert any(told in one for one in refuse(run, document))
+        for document, told in NO_DOCUMENTS:
+            assert any(told in one for one in refuse(run, document)), document
 
 
 def test_a_node_below_itself_is_refused(run: Run, database: DatabaseState) -> None:

@@ -161,6 +161,8 @@ class _Check:
 @pytest.mark.usefixtures("community", "small_blocks")
 def test_whatever_stands_in_a_column_the_check_ends_with_a_report(gate: Gate, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(check, "check_file", lambda _tx, _most: [])  # it would read the file, not the transaction
+    scanned = gate.store.read_single(check.count_scanned)
+    monkeypatch.setattr(check, "count_scanned", lambda _tx: scanned)  # the same each time: values are planted, not rows
     run("keys.create", name="Importer", grants=["forums.list"])
     run("webhooks.create", url="https://hooks.example/", events=["*"])
     run("admins.create", name="Mira", login="mira", password="kept in a tin box")

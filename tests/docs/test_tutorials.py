@@ -48,7 +48,7 @@ _SWEEPS: Final = (
     "tests/admin/test_tokens.py::test_no_page_takes_a_form_without_the_sessions_token[sqlite]",
     "tests/admin/test_app.py::test_every_answer_has_the_headers_and_no_inline_scripts_or_styles[sqlite]",
 )
-_ELSEWHERE: Final = (  # tests of these files with kinds of their own, of addresses, and of what is the same on each page
+_ELSEWHERE: Final = (  # tests of these files with kinds of their own, of addresses and refusals, and of what each page has
     "declared_here",
     "without_any_kind",
     "address_with_markup",
@@ -62,7 +62,9 @@ _ELSEWHERE: Final = (  # tests of these files with kinds of their own, of addres
     "rendered_once",
     "problem_names",
     "not_known",
-    "colours",
+    "colour",
+    "refusal_in_it",
+    "link_that_the_program",
     "strict_policy",
     "other_methods",
     "other_origins",

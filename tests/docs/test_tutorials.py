@@ -41,7 +41,7 @@ _SWEEPS: Final = (
     "tests/admin/nodes/test_node.py::test_all_kinds_are_visited",
     "tests/admin/structure/test_pages.py::test_all_is_exported_as_yaml[sqlite]",
     "tests/admin/test_sent_twice.py::test_every_form_of_the_panel_is_sent_twice[sqlite]",
-    "tests/admin/nodes/test_index.py::test_an_empty_list_says_how_to_begin[sqlite-courses]",
+    "tests/admin/nodes/test_index.py::test_an_empty_list_says_how_to_begin[sqlite]",
     "tests/admin/nodes/test_index.py::test_a_script_in_a_name_or_description_does_not_run[sqlite-courses]",
     "tests/admin/nodes/test_index.py::test_every_operation_of_every_kind_can_be_reached[sqlite]",
     "tests/admin/test_app.py::test_no_page_answers_without_a_session[sqlite]",

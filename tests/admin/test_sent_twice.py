@@ -212,17 +212,19 @@ def test_it_takes_effect_once(  # noqa: PLR0917  # a table of forms
     del community
     if prepare is not None:
         prepare(run, gate)
-    path, action, told = (text.format(last=events()[-1]["seq"]) for text in (path, action, told))
-    forms = (one for one in read_forms(admin.get(path)) if one.action.removeprefix("/admin") == action)
-    form = next(one for one in forms if CSRF in dict(one.pairs))
-    filled = form.filled(**typed)
-    before = len(events())
-    to = action or path
+    last, before = events()[-1]["seq"], len(events())
+    to, filled = _fill_in(admin, path.format(last=last), action.format(last=last), typed)
     first, second = admin.post(to, filled), admin.post(to, filled)
     assert {first.status_code, second.status_code} <= {200, 303}, page_text(second)
     assert len(events()) == before + 1
     shown = second if second.status_code == 200 else admin.get(second.headers["location"].removeprefix("/admin"))
-    assert told in page_text(shown)
+    assert told.format(last=last) in page_text(shown)
+
+
+def _fill_in(admin: Visitor, path: str, action: str, typed: dict[str, str]) -> tuple[str, dict[str, list[str]]]:
+    """Return where the form of a page is sent, and what it sends."""
+    forms = (one for one in read_forms(admin.get(path)) if one.action.removeprefix("/admin") == action)
+    return action or path, next(one for one in forms if CSRF in dict(one.pairs)).filled(**typed)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -243,12 +245,10 @@ def test_what_it_did_is_told_even_if_nothing_can_be_read_afterwards(  # noqa: PL
     del community, told
     if prepare is not None:
         prepare(run, gate)
-    path, action = (text.format(last=events()[-1]["seq"]) for text in (path, action))
-    forms = (one for one in read_forms(admin.get(path)) if one.action.removeprefix("/admin") == action)
-    form = next(one for one in forms if CSRF in dict(one.pairs))
-    before = len(events())
+    last, before = events()[-1]["seq"], len(events())
+    to, filled = _fill_in(admin, path.format(last=last), action.format(last=last), typed)
     with unreachable_after_writing():
-        response = admin.post(action or path, form.filled(**typed))
+        response = admin.post(to, filled)
     assert response.status_code in {200, 303}, page_text(response)
     assert len(events()) == before + 1
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyotp
 import pytest
@@ -195,60 +195,44 @@ OTHERWISE: Final = {  # why a form is none of the cases, or the tests that send 
 }
 
 
-@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-@pytest.mark.parametrize(("path", "action", "typed", "prepare", "told"), CASES)
-def test_it_takes_effect_once(  # noqa: PLR0917  # a table of forms
-    admin: Visitor,
-    community: Community,
-    gate: Gate,
-    run: Run,
-    events: Events,
-    path: str,
-    action: str,
-    typed: dict[str, str],
-    prepare: Prepare | None,
-    told: str,
-) -> None:
+class FilledIn(NamedTuple):
+    """A form that is ready to be sent: where to, with what, and what its effect is told by."""
+
+    to: str
+    values: dict[str, list[str]]
+    told: str
+
+
+@pytest.fixture(params=CASES, ids=lambda case: case[1] or case[0])
+def filled_in(
+    request: pytest.FixtureRequest, admin: Visitor, community: Community, gate: Gate, run: Run, events: Events
+) -> FilledIn:
     del community
+    path, action, typed, prepare, told = request.param
     if prepare is not None:
         prepare(run, gate)
-    last, before = events()[-1]["seq"], len(events())
-    to, filled = _fill_in(admin, path.format(last=last), action.format(last=last), typed)
-    first, second = admin.post(to, filled), admin.post(to, filled)
+    path, action, told = (text.format(last=events()[-1]["seq"]) for text in (path, action, told))
+    forms = (one for one in read_forms(admin.get(path)) if one.action.removeprefix("/admin") == action)
+    form = next(one for one in forms if CSRF in dict(one.pairs))
+    return FilledIn(action or path, form.filled(**typed), told)
+
+
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_it_takes_effect_once(admin: Visitor, events: Events, filled_in: FilledIn) -> None:
+    before = len(events())
+    first, second = (admin.post(filled_in.to, filled_in.values) for _ in range(2))
     assert {first.status_code, second.status_code} <= {200, 303}, page_text(second)
     assert len(events()) == before + 1
     shown = second if second.status_code == 200 else admin.get(second.headers["location"].removeprefix("/admin"))
-    assert told.format(last=last) in page_text(shown)
-
-
-def _fill_in(admin: Visitor, path: str, action: str, typed: dict[str, str]) -> tuple[str, dict[str, list[str]]]:
-    """Return where the form of a page is sent, and what it sends."""
-    forms = (one for one in read_forms(admin.get(path)) if one.action.removeprefix("/admin") == action)
-    return action or path, next(one for one in forms if CSRF in dict(one.pairs)).filled(**typed)
+    assert filled_in.told in page_text(shown)
 
 
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
-@pytest.mark.parametrize(("path", "action", "typed", "prepare", "told"), CASES)
-def test_what_it_did_is_told_even_if_nothing_can_be_read_afterwards(  # noqa: PLR0917  # a table of forms
-    admin: Visitor,
-    community: Community,
-    gate: Gate,
-    run: Run,
-    events: Events,
-    path: str,
-    action: str,
-    typed: dict[str, str],
-    prepare: Prepare | None,
-    told: str,
-) -> None:
-    """A page that says that the database cannot be reached also says that nothing has changed."""
-    del community, told
-    if prepare is not None:
-        prepare(run, gate)
-    last, before = events()[-1]["seq"], len(events())
-    to, filled = _fill_in(admin, path.format(last=last), action.format(last=last), typed)
+def test_its_effect_is_told_even_if_nothing_can_be_read_afterwards(admin: Visitor, events: Events, filled_in: FilledIn) -> None:
+    """A page that only says that the database cannot be reached would be taken for one after which nothing has changed."""
+    before = len(events())
     with unreachable_after_writing():
-        response = admin.post(to, filled)
+        response = admin.post(filled_in.to, filled_in.values)
     assert response.status_code in {200, 303}, page_text(response)
     assert len(events()) == before + 1
 

@@ -1,5 +1,6 @@
 """Records from before a rule was made: they can be sent back as they were read, and only so."""
 
+import json
 from typing import Any
 
 import pytest
@@ -61,3 +62,19 @@ def test_a_webhook_is_sent_back_as_it_was_read(run: Run, settings: Settings) -> 
     assert run("webhooks.update", 1, **sent)["description"] == _UNSEEN
     with pytest.raises(Refused, match="invisible"):
         run("webhooks.update", 1, **sent | {"description": f"{_UNSEEN}{_UNSEEN}"})
+
+
+def test_so_is_a_webhook_whose_address_and_events_are_no_longer_accepted(run: Run, settings: Settings) -> None:
+    """Settings may allow fewer addresses than before, and a community may have had kinds that it no longer has."""
+    run("webhooks.create", url="https://hooks.example/trellis", events=["*"])
+    had = json.dumps(["wiki.created", "forum.*"])
+    write_by_hand(settings, f"UPDATE webhooks SET url = 'https://10.0.0.1/hook', events = '{had}'")  # noqa: S608
+    before = run("webhooks.get", 1)
+    sent = {name: before[name] for name in ("url", "events", "description", "enabled")}
+    assert run("webhooks.update", 1, **sent) == before
+    changed = run("webhooks.update", 1, **sent | {"enabled": False, "events": [*before["events"], "blog.*"]})
+    assert (changed["url"], changed["events"], changed["enabled"]) == (before["url"], [*before["events"], "blog.*"], False)
+    for value in ({"url": "https://10.0.0.2/hook"}, {"events": [*before["events"], "wiki.deleted"]}):
+        with pytest.raises(Refused) as refused:
+            run("webhooks.update", 1, **sent | value)
+        assert refused.value.status == 400

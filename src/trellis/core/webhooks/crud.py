@@ -167,7 +167,7 @@ def _get(context: Context) -> Outcome:
 
 def _create(context: Context) -> Outcome:
     given = require(SETTINGS, context.input)
-    raise_faults((*given.faults, *_find_faults(context, given)))
+    raise_faults((*given.faults, *_find_faults(context, given, url="", patterns=())))
     _judge_alarms(context, find_alarm_patterns(given.get("events")))
     if endpoints.count(context.tx) >= MOST:
         raise Refused("TOO_MANY_WEBHOOKS", say("There are already {most} webhooks. Delete one that is not needed.", most=MOST))
@@ -200,7 +200,7 @@ def _update(context: Context) -> Outcome:
     before = serialize_webhook(old, context.now)
     check_precondition(context.call.expected, before)
     given = context.input.excuse(context.call.raw, before)
-    raise_faults((*given.faults, *_find_faults(context, given)))
+    raise_faults((*given.faults, *_find_faults(context, given, old.url, old.events)))
     new = replace(
         old,
         url=given.get("url", old.url),
@@ -288,21 +288,25 @@ def _judge_alarms(context: Context, wanted: Collection[str]) -> None:
         )
 
 
-def _find_faults(context: Context, given: Input) -> Iterable[Fault]:
-    """Validate what the field types cannot: where the URL leads, and whether the events exist."""
-    if (url := given.get("url")) is not None:
+def _find_faults(context: Context, given: Input, url: str, patterns: Collection[str]) -> Iterable[Fault]:
+    """Validate what the field types cannot: where a new URL leads, and whether new events exist.
+
+    `url` and `patterns` are those that the webhook has. Settings and releases may have changed since they were accepted, but
+    nothing is sent to an address that is not allowed, whatever a webhook says.
+    """
+    if (new := given.get("url", url)) != url:
         try:
             policy = context.environment.outgoing
-            check_url(url, policy.allowed, policy.hosts, https_only=policy.https_only)
+            check_url(new, policy.allowed, policy.hosts, https_only=policy.https_only)
         except NotAllowed as reason:
             yield Fault("url", "ADDRESS_NOT_ALLOWED", say("url {reason}", reason=reason.args[0]))
-    if (patterns := given.get("events")) is not None:
+    if (wanted := given.get("events")) is not None:
         known = event_patterns(context.environment.event_types)
-        if not patterns:
+        if not wanted:
             yield Fault("events", "INVALID_VALUE", say("events is empty: name at least one event, or * for all."))
         suggestions = Suggestions(known)
-        for pattern in patterns:
-            if pattern not in known:
+        for pattern in wanted:
+            if pattern not in known and pattern not in patterns:
                 near = suggestions.find(pattern)
                 hint = (
                     say("Did you mean {near}?", near=near)

@@ -9,6 +9,7 @@ from typing import Any
 from trellis.core.fields import parse_whole_number, quote
 from trellis.core.kind import NodeKind
 from trellis.invision.answers import ReadingFailed
+from trellis.invision.names import decode_entities
 from trellis.invision.present import Present
 from trellis.invision.suite import PREFIX, ROLES, name_external
 
@@ -34,7 +35,7 @@ class GroupMatcher:
     def __init__(self, kind: NodeKind, records: Sequence[Mapping[str, Any]], present: Present) -> None:
         self._kind = kind
         self._present = present
-        self._old = {int(record["id"]): fold(record.get("name")) for record in records}
+        self._old = {int(record["id"]): fold(decode_entities(str(record.get("name")))) for record in records}
         self._found: dict[int, Match] = {}
         self._by_name: dict[str, list[Mapping[str, Any]]] = {}
         for record in present.groups:
@@ -104,8 +105,15 @@ class GroupMatcher:
         external_id = self._name(same[0]) if unique and len(same) == 1 else None
         if external_id is not None:
             return Match(external_id, same[0], [f"It was matched to '{external_id}' by its name."])
-        note = "A group of this name exists here. --adopt takes it over; otherwise a second one is created."
-        return Match(own, None, [note] if same else [])
+        notes = ["A group of this name exists here. --adopt takes it over; otherwise a second one is created."] if same else []
+        named = {self._name(one) for one in self._by_name.get(name, ())}
+        notes += [
+            "The group of this name here was matched to another one by --group, so that this one becomes a second group of that "
+            f"name. To make them one, also pass --group {number}={match.external_id}."
+            for match in self._found.values()
+            if match.is_chosen and match.external_id in named
+        ]
+        return Match(own, None, notes)
 
 
 def fold(name: Any) -> str:

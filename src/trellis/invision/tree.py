@@ -10,7 +10,8 @@ from trellis.core.structure import DEEPEST
 
 _ROOT: Final = frozenset((0, -1))
 _CLOSED: Final = (
-    "It is at the top level and closed to everybody. Find out where it belongs, and correct this in the old community or here."
+    "It is at the top level and closed to everybody. Find out where it belongs, and correct this in the old community, or here "
+    "after the last import, since each import would change it back."
 )
 
 

@@ -150,6 +150,14 @@ def test_groups_of_the_same_name_are_the_same(bring: Import, trellis: Trellis, r
     assert run("groups.list")["totalResults"] == 5
 
 
+def test_a_name_that_is_sent_with_entities_is_the_same_name(bring: Import, run: Run, read: Read, old: OldCommunity) -> None:
+    run("groups.create", name="Staff & Friends", externalId="staff")
+    (moderators,) = [one for one in old.lists["core/groups"] if one["name"] == "Moderators"]
+    moderators["name"] = "Staff &amp; Friends"
+    bring()
+    assert "staff" in [one["externalId"] for one in read()["groups"]]
+
+
 def test_a_group_that_was_found_by_its_name_and_is_renamed_there_is_told(
     bring: Import, trellis: Trellis, run: Run, read: Read, old: OldCommunity
 ) -> None:
@@ -174,6 +182,11 @@ def test_a_group_of_another_document_is_named_and_left_to_it(bring: Import, trel
     assert "mods" not in [one["externalId"] for one in read()["groups"]]
     assert "mods" in read()["forums"][0]["permissions"]["view"]
     settle(trellis, "--prune", kept="1 node is not in the document and stays: Moderators (groups 5).\n")
+
+
+def test_the_report_names_a_group_whose_own_was_chosen_for_another(bring: Import) -> None:
+    bring("--group", "4=members", "--report", "report.txt")
+    assert "To make them one, also pass --group 3=members." in Path("report.txt").read_text(encoding="utf-8")
 
 
 def test_groups_are_chosen_by_the_operator(bring: Import, trellis: Trellis, run: Run, read: Read) -> None:

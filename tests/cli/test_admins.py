@@ -109,6 +109,8 @@ def test_roles_are_shown_and_given(trellis: Trellis, run: Run) -> None:
     made = trellis("admins", "create", "ada", "--role", "structure-editor", "--kind", "forums", "--kind", "calendars")
     assert made.exit_code == 0
     assert "ada is structure-editor (forums, calendars): Creates, changes" in trellis("admins", "role", "ada").stdout
+    assert "ada is structure-editor (blogs): " in trellis("admins", "role", "ada", "--kind", "blogs").stdout
+    assert "kinds: the role owner is for all kinds" in trellis("admins", "role", "mira", "--kind", "blogs").stderr
     assert "ada is auditor: Reads everything" in trellis("admins", "role", "ada", "auditor").stdout
     assert [(one["role"], one["kinds"]) for one in run("admins.list")["results"]] == [("owner", []), ("auditor", [])]
     assert "auditor" in trellis("admins", "list").stdout

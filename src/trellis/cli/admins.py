@@ -142,13 +142,14 @@ def role(
     kind: Kinds = None,
     json: Json = False,
 ) -> None:
-    """Show the role of an administrator, or give them another one, which applies from their next request on."""
+    """Show the role of an administrator, or give them another one or other kinds, from their next request on."""
     with community(Settings.load()) as gate:
         number = _id_of(gate, login)
-        if name is None:
+        if name is None and not kind:
             admin = act(gate, "admins.get", target=number).value
         else:
-            admin = act(gate, "admins.set_role", {"role": name, "kinds": kind or []}, number).value
+            given = {} if name is None else {"role": name}
+            admin = act(gate, "admins.set_role", given | {"kinds": kind or []}, number).value
     _print_admin(admin, json, f"{admin['name']} is {_describe_role(admin)}: {find_role(admin['role']).doc}")
 
 

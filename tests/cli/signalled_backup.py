@@ -1,4 +1,4 @@
-"""`trellis backup` in a process that gets a signal in the middle of the copy, or of a statement that verifies it and has no end."""
+"""`trellis backup` in a process that gets a signal in the middle of the copy, or of a step after it that has no end."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from trellis.cli import main
-from trellis.store import sqlite
+from trellis.store import last_runs, sqlite
 
 
 def back_up() -> None:
@@ -27,8 +27,14 @@ def back_up() -> None:
         threading.Timer(0.2, send).start()
         connection.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n").fetchall()
 
+    def record(*_: Any) -> None:
+        send()
+        threading.Event().wait()
+
     if step == "copy":
         vars(sqlite)["copy"] = copy_and_send
+    elif step == "record":
+        vars(last_runs)["record"] = record
     else:
         vars(import_module("trellis.store.backup.copy"))["_integrity"] = verify
     sys.argv[1:3] = []

@@ -298,7 +298,14 @@ def test_a_name_that_the_file_system_refuses_is_told(trellis: Trellis, nowhere: 
 @pytest.mark.usefixtures("trellis")
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
-    ("step", "number"), [("copy", signal.SIGTERM), ("copy", signal.SIGHUP), ("verify", signal.SIGINT), ("verify", signal.SIGTERM)]
+    ("step", "number"),
+    [
+        ("copy", signal.SIGTERM),
+        ("copy", signal.SIGHUP),
+        ("verify", signal.SIGINT),
+        ("verify", signal.SIGTERM),
+        ("record", signal.SIGTERM),
+    ],
 )
 def test_a_copy_that_is_ended_leaves_nothing(settings: Settings, tmp_path: Path, step: str, number: signal.Signals) -> None:
     folder = tmp_path / "copies"

@@ -109,17 +109,19 @@ def copy_database(settings: Settings, source: Path, target: Path, named: Path | 
             raise Failure(
                 f"The database {source} is damaged: {damage}. No copy was kept. Restore an earlier one: trellis backup restore FILE"
             ) from None
-        _note(settings)
+        try:
+            _note(settings)
+        except KeyboardInterrupt:  # the copy would be left under the name of one that is not complete
+            target.unlink(missing_ok=True)
+            raise
 
 
 def _note(settings: Settings) -> None:
     """Record when the backup was made, for `trellis doctor` and monitoring, if that is possible: the copy exists in any case."""
     gate = compose(settings)
-    try:
-        with suppress(Exception):  # the database may be an older one, read-only or on a full disk
-            gate.store.write(lambda tx: last_runs.record(tx, last_runs.BACKUP, int(time.time() * 1000)), quiet=True).result()
-    finally:
-        gate.store.close()
+    with suppress(Exception):  # the database may be an older one, read-only or on a full disk
+        gate.store.write(lambda tx: last_runs.record(tx, last_runs.BACKUP, int(time.time() * 1000)), quiet=True).result()
+    gate.store.close()  # not after a signal, as in `community`: it would wait for the write
 
 
 @backup_app.command("restore")

@@ -133,7 +133,7 @@ def compose(
         operations=catalogue,
         load_event_types=lambda: (*event_types(catalogue.values()), *list_alarm_types()),
         keep_events=settings.keep_events,
-        keep_snapshots=settings.keep_snapshots,
+        keep_snapshots=min(settings.keep_snapshots, settings.keep_events),  # an undo needs the event, too
         job_timeout=settings.job_timeout,
         outgoing=WebhookPolicy(
             tuple(ip_network(text, strict=False) for text in settings.webhook_allow),

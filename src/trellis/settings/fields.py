@@ -109,7 +109,9 @@ class SettingFields:
     )
     # At least as long as a webhook may lag (a week) and a message is retried (three days): webhooks are sent from events.
     keep_events: int = _setting(90, number(14, 36500), "Days for which events stay in the feed.")
-    keep_snapshots: int = _setting(30, number(1, 36500), "Days for which a change can be undone.")
+    keep_snapshots: int = _setting(
+        30, number(1, 36500), "Days for which a change can be undone, unless its event is deleted earlier (`TRELLIS_KEEP_EVENTS`)."
+    )
     trusted_proxies: tuple[str, ...] = _setting(
         (),
         parse_networks,

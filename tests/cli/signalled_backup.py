@@ -28,7 +28,7 @@ def back_up() -> None:
         connection.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n").fetchall()
 
     def record(*_: Any) -> None:
-        send()
+        threading.Timer(0.2, send).start()  # when the command waits for this
         threading.Event().wait()
 
     if step == "copy":

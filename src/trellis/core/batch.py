@@ -179,7 +179,8 @@ def _batch(context: Context) -> Outcome:
         try:
             outcome = next(outcomes)
         except Refused as refused:
-            raise _refuse_item(index, item, refused) from None
+            hidden = references.size > 0 and _has_counted_reads(context, items[:index])
+            raise _refuse_item(index, item, _hide_reason(refused) if hidden else refused) from None
         if outcome.event is not None:
             records += _count_records(context.tx, outcome, newest)
             newest = last = outcome.event
@@ -289,6 +290,23 @@ def _refuse_item(index: int, item: BatchItem, refused: Refused) -> Refused:
         detail=refused.detail,
     )
     return Refused("BATCH_REFUSED", detail, facts={"index": index, "operation": item.operation, "problem": refused})
+
+
+def _has_counted_reads(context: Context, done: Sequence[BatchItem]) -> bool:
+    """Return whether any of these operations of a batch only reads, and counts as a use of a grant."""
+    operations = (context.environment.batchable[item.operation] for item in done)
+    return any(context.call.actor.counts(name) for one in operations if not one.writes for name in one.judged_by)
+
+
+def _hide_reason(refused: Refused) -> Refused:
+    """Return a refusal without its reason, which may quote what was read. The reads of a batch that is refused do not count."""
+    if refused.status == 429:  # it quotes nothing, and says when to try again
+        return refused
+    detail = say(
+        "The reason is not shown: it may quote what the batch has read, and the reads of a batch that is refused are not counted. "
+        "Read the record first, in a call of its own."
+    )
+    return Refused(refused.message, detail, refused.code)
 
 
 def _refuse_size(done: int) -> Refused:

@@ -165,6 +165,30 @@ def test_a_dry_run_of_a_batch_counts_what_it_reads_and_nothing_else(
     assert refused(caller, "core.batch", operations=[read], dryRun=True).facts["problem"].message == "GRANT_USED_UP"
 
 
+@pytest.mark.parametrize("limit", [{"bounds": {"forums.get": {"perDay": 1}}}, {"perDay": 5}], ids=["grant", "key"])
+def test_a_refused_batch_quotes_nothing_that_it_has_read(
+    gate: Gate, key: MakeKey, run: Run, refused: Refuse, limit: dict[str, Any]
+) -> None:
+    """Its reads do not count: it would be a way to read as often as one likes."""
+    forum, other = (run("forums.create", name=name)["id"] for name in ("Secret", "Other"))
+    text = key(["forums.get", "forums.update"], **limit)
+    caller = gate.store.read_single(lambda tx: authenticate(tx, text, gate.now())).actor
+    read, name = {"operation": "forums.get", "id": forum, "as": "read"}, {"$ref": "read.name"}
+    store = {"operation": "forums.update", "id": other, "as": "stored", "body": {"name": name}}
+    for steps in (
+        [read, {"operation": "forums.get", "id": name}],
+        [read, {"operation": "forums.update", "id": other, "body": {"position": name}}],
+        [read, store, {"operation": "forums.update", "id": other, "body": {"position": {"$ref": "stored.name"}}}],
+    ):
+        answer = refused(caller, "core.batch", operations=steps)
+        problem = answer.facts["problem"]
+        assert (answer.facts["index"], problem.message, problem.faults) == (len(steps) - 1, "INVALID_VALUE", ())
+        assert "The reason is not shown" in problem.detail
+        assert "Secret" not in answer.detail + problem.detail
+    told = refused(caller, "core.batch", operations=[read, {"operation": "forums.update", "id": other, "body": {"position": "x"}}])
+    assert "position must be" in told.detail  # refers to nothing that was read
+
+
 @pytest.mark.parametrize("limit", [{"forums.get": {"perDay": 3}}, {}], ids=["grant", "key"])
 def test_a_batch_that_becomes_a_proposal_counts_what_it_reads(
     gate: Gate, key: MakeKey, run: Run, act: Act, refused: Refuse, clock: Clock, limit: dict[str, Any]

@@ -83,6 +83,21 @@ def test_trying_an_approval_changes_nothing(ada: Actor, act: Act, deletion: int,
         assert act(ada, "proposals.approve", deletion, dryRun=True).dry
 
 
+def test_trying_an_approval_shows_nothing_that_the_call_reads(make_agent: MakeAgent, ada: Actor, act: Act, news: int) -> None:
+    """Reads that are rolled back do not count as uses: it would be a way to read as often as one likes."""
+    bounds = {"forums.update": {"level": "propose"}, "forums.get": {"perDay": 2}}
+    agent = make_agent("forums.update", grants=("forums.get",), bounds=bounds)
+    steps = [{"operation": "forums.update", "id": news, "body": {"name": "Bulletin"}}, {"operation": "forums.get", "id": news}]
+    number = act(agent, "core.batch", operations=steps).value["id"]
+    tried = act(ada, "proposals.approve", number, dryRun=True).value
+    assert (tried["state"], tried["event"], tried["result"]) == ("approved", None, None)
+    approve = [{"operation": "proposals.approve", "id": number}]
+    assert act(ada, "core.batch", operations=approve, dryRun=True).value["results"][0]["result"] == tried
+    approved = act(ada, "proposals.approve", number).value  # the second use
+    assert approved["result"]["results"][1]["result"]["name"] == "Bulletin"
+    assert act.refuse(agent, "forums.get", news).message == "GRANT_USED_UP"
+
+
 def test_a_rejection_tells_why_and_does_nothing(
     agent: Actor, ada: Actor, act: Act, news: int, deletion: int, database: DatabaseState
 ) -> None:

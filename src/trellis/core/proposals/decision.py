@@ -305,4 +305,5 @@ def _close(context: Context, proposal: Proposal, state: str, *, event: int | Non
     before, after = serialize_proposal(context, proposal), serialize_proposal(context, closed)
     proposals.close(context.tx, closed, result)
     whole = serialize_content(context, closed, proposals.find_content(context.tx, closed.id))
-    return Outcome(whole, closed.id, before, after, changed_members(before, after))
+    plan = whole | {"event": None, "result": None}  # a result may show what was read, which is not counted once it is rolled back
+    return Outcome(whole, closed.id, before, after, changed_members(before, after), plan=plan)

@@ -587,6 +587,19 @@ def test_a_plan_from_before_events_that_were_purged_is_outdated(gate: Gate, run:
     assert run("structure.apply", document=wanted, plan=last)["counts"]["update"] == 1
 
 
+def test_a_plan_of_another_database_is_refused(gate: Gate, run: Run, database: DatabaseState) -> None:
+    wanted = document(forums=[node("a")])
+    plan = run("structure.plan", document=wanted)["plan"]
+    number, _, digest = plan.partition("-")
+    with database.unchanged():
+        refused = refuse(run, document=wanted, plan=f"{int(number) + 1}-{digest}")  # as before an older copy was restored
+    assert (refused.message, refused.facts["changes"]) == ("PLAN_OUTDATED", [])
+    assert "it is a plan of another database, or an older copy of this one has been restored since" in refused.detail
+    gate.store.write(lambda tx: tx.connection.execute(sa.update(signing_keys).values(key="00" * 32))).result(30)
+    with database.unchanged():
+        assert refuse(run, document=wanted, plan=plan).message == "PLAN_DIFFERS"
+
+
 def test_a_plan_is_outdated_by_a_change_of_what_it_read_and_by_no_other(run: Run) -> None:
     run("forums.create", name="Other")
     wanted = document(forums=[node("a")])

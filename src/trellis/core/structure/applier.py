@@ -88,6 +88,10 @@ class Applier:
         """Collect the faults for which an operation was refused."""
         self._faults += locate_faults(refused, part)
 
+    def sign(self, data: bytes) -> str:
+        """Return a digest that only this database, or a copy of it, yields."""
+        return hmac.digest(self._key, data, hashlib.sha256).hex()
+
     def raise_faults(self) -> None:
         """Refuse the document if there are faults. Raises Refused."""
         if self._faults:
@@ -141,4 +145,4 @@ class Applier:
     def _sign(self, password: Any) -> str | None:
         if not password:  # the password is removed
             return None
-        return hmac.digest(self._key, str(password).encode("utf-8", "surrogatepass"), hashlib.sha256).hex()
+        return self.sign(str(password).encode("utf-8", "surrogatepass"))

@@ -1,6 +1,5 @@
 """The operations that plan and apply a structure document. A plan is the real run, rolled back."""
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -212,7 +211,7 @@ def _run(field: Field, context: Context, *, planned: bool) -> Outcome:
     applier = run.applier
     changes = [one.serialize() | {"touched": select_readable(context, one.touched)} for one in applier.changes]
     done = document.name, [*applier.passwords.items()], applier.requests
-    digest = hashlib.sha256(encode_large(done)).hexdigest()[:32]
+    digest = applier.sign(encode_large(done))[:32]
     if expected and expected.partition("-")[2] != digest:
         raise Refused(
             "PLAN_DIFFERS",
@@ -243,7 +242,15 @@ def _check_revision(context: Context, plan: str, resources: Sequence[str], kinds
     number = plan.partition("-")[0]
     if not number.isdecimal() or int(number) > MAX_ID:
         raise Refused("PLAN_DIFFERS", say("plan is not a value that structure.plan returned. Make a new plan."))
-    if int(number) + 1 < events.find_span(context.tx)[0]:
+    oldest, newest = events.find_span(context.tx)
+    if int(number) > newest:
+        told = say(
+            "The plan was made after event {number}, which does not exist here: it is a plan of another database, or an older copy "
+            "of this one has been restored since. Nothing was done. Make a new plan.",
+            number=int(number),
+        )
+        raise Refused("PLAN_OUTDATED", told, facts={"changes": []})
+    if int(number) + 1 < oldest:
         told = say(
             "Events since the plan have been purged, so what has changed since is not known. Nothing was done. Make a new plan."
         )

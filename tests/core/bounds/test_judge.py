@@ -230,6 +230,19 @@ def test_steps_of_a_batch_that_change_nothing_do_not_count(
     assert refused(caller, "core.batch", operations=[same, back]).facts["problem"].message == "GRANT_USED_UP"
 
 
+def test_updates_of_a_document_that_change_nothing_do_not_count(actor: MakeActor, act: Act, run: Run, refused: Refuse) -> None:
+    def document(*names: str) -> dict[str, Any]:
+        forums = [{"externalId": f"f{n}", "name": name, "description": "<p>Text"} for n, name in enumerate(names)]
+        return {"format": "trellis/1", "name": "site", "forums": forums}
+
+    run("structure.apply", document=document("A", "B", "C", "D"))
+    caller = actor(["structure.apply", "forums.*", "groups.list"], forums__update={"perDay": 3})
+    assert act(caller, "structure.apply", document=document("A", "B", "C", "D")).value["changes"] == []
+    assert act(caller, "structure.apply", document=document("W", "X", "C", "D")).value["counts"]["update"] == 2
+    assert refused(caller, "structure.apply", document=document("W", "X", "Y", "Z")).message == "GRANT_USED_UP"
+    assert act(caller, "structure.apply", document=document("W", "X", "C", "Z")).value["counts"]["update"] == 1
+
+
 def test_a_plan_counts_nothing_that_it_reads_and_keeps_nothing(actor: MakeActor, act: Act, run: Run, refused: Refuse) -> None:
     caller = actor(["structure.plan", "structure.apply", "forums.*", "groups.list"], forums__list={"perDay": 1})
     document = {"format": "trellis/1", "name": "community", "forums": [{"externalId": "news", "name": "News"}]}

@@ -114,7 +114,8 @@ class Applier:
     def _run_together(self, node_calls: Sequence[NodeCall], verb: Verb) -> list[Outcome] | None:
         calls = [self._build_call(node_call, verb) for node_call in node_calls]
         drifts = find_drifts(self._context, node_calls, self.call.managed_by, self.revision)
-        outcomes = run_together(self._context, calls, _NOT_GRANTED)
+        # Updates that change nothing are no uses of a grant, so that there may be enough uses for them one by one.
+        outcomes = run_together(self._context, calls, _NOT_GRANTED - {429} if verb is UPDATE else _NOT_GRANTED)
         for node_call, call, outcome in zip(node_calls, calls, outcomes or (), strict=outcomes is not None):
             self.needed.add(call.operation)
             self._note_outcome(node_call, call, outcome, drifts)

@@ -9,6 +9,7 @@ from tests.fixture_types import Run
 from tests.memory_meter import MemoryMeter
 from trellis.core.actor import Actor
 from trellis.core.proposals import effects
+from trellis.errors import Refused
 
 OPEN = {"view": "*", "read": "*", "add": "*", "reply": "*"}
 
@@ -17,6 +18,10 @@ OPEN = {"view": "*", "read": "*", "add": "*", "reply": "*"}
 def staff(run: Run) -> int:
     """A forum that nobody sees."""
     return int(run("forums.create", name="Staff")["id"])
+
+
+def list_changes(refused: Refused) -> list[tuple[str, int]]:
+    return [(one["operation"], one["id"]) for one in refused.facts["changes"]]
 
 
 @pytest.mark.parametrize("by", ["inheriting", "copying permissions", "copying"])
@@ -56,12 +61,29 @@ def test_what_has_changed_is_told_in_the_same_order_by_both_engines(
         assert [one["field"] for one in refused.facts["differences"]] == told
 
 
+@pytest.mark.parametrize("operation", ["forums.put_external", "groups.delete"])
+def test_a_node_that_was_deleted_with_its_parent_is_told(
+    make_agent: MakeAgent, ada: Actor, act: Act, run: Run, staff: int, operation: str
+) -> None:
+    group = run("groups.create", name="Payroll")["id"]
+    run("forums.create", name="Pay", externalId="pay", parentId=staff, permissions={"view": [group]})
+    agent = make_agent("forums.create", "forums.update", "groups.delete")
+    about = (None, {"externalId": "pay", "name": "Wages"}) if operation == "forums.put_external" else (group, {})
+    number = act(agent, operation, about[0], **about[1]).value["id"]
+    run("forums.delete", staff, deleteChildrenOrMove=-1)
+    run("forums.create", name="Something else")
+    refused = act.refuse(ada, "proposals.approve", number)
+    assert (refused.message, list_changes(refused)) == ("PROPOSAL_OUTDATED", [("forums.delete", staff)])
+    assert f"event {refused.facts['changes'][0]['event']}, forums.delete of {staff}" in refused.detail
+
+
 def test_what_is_below_a_node_to_be_copied_counts_too(make_agent: MakeAgent, ada: Actor, act: Act, run: Run, staff: int) -> None:
     below = run("forums.create", name="Pay", parentId=staff)["id"]
     agent = make_agent("forums.copy")
     number = act(agent, "forums.copy", staff, withChildren=True).value["id"]
     run("forums.update", below, permissions=OPEN)
-    assert act.refuse(ada, "proposals.approve", number).message == "PROPOSAL_OUTDATED"
+    refused = act.refuse(ada, "proposals.approve", number)
+    assert (refused.message, list_changes(refused)) == ("PROPOSAL_OUTDATED", [("forums.update", below)])
     run("forums.update", below, permissions={key: [] for key in OPEN})
     run("forums.create", name="Another", parentId=staff, position=0)
     run("forums.delete", run("forums.list", search="Another")["results"][0]["id"])

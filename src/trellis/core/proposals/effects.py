@@ -235,9 +235,17 @@ def find_difference(
             if number is not None:
                 ids.setdefault(resource, set()).add(number)
     tx, kinds = context.tx, context.environment.kinds_by_name.keys()
-    changes = [one for name, some in ids.items() for one in events.find_since_of(tx, revision, name, sorted(some), _MOST)]
-    told = [serialize_reference(one) for one in sorted(changes)[:_MOST]]
-    return told, (_compare(then, now.shown, kinds) or _compare_outcomes(then, now.shown, kinds))[:_MOST]
+    changes = {one for name, some in ids.items() for one in events.find_since_of(tx, revision, name, sorted(some), _MOST)}
+    others: set[int] = set()  # events about another record that have also changed or deleted one of the nodes
+    for name in ids.keys() & kinds:
+        for batch in nodes.split_into_batches(sorted(ids[name]), nodes.AT_ONCE):
+            others |= {one.seq for one in snapshots.find_next_of_each(tx, name, batch, revision).values()}
+    changes |= set(events.find_by_numbers(tx, sorted(others)[:_MOST]))
+    members = _compare(then, now.shown, kinds) or _compare_outcomes(then, now.shown, kinds)
+    if not (changes or members):  # something has changed that the call reads without touching it, such as a node to be copied
+        resources = [name for name in {*ids, *kinds} if context.call.actor.sees(name)]
+        changes = set(events.find_since(tx, revision, resources, _MOST))
+    return [serialize_reference(one) for one in sorted(changes)[:_MOST]], members[:_MOST]
 
 
 def _compare(then: Sequence[Mapping[str, Any]], now: Sequence[Mapping[str, Any]], kinds: AbstractSet[str]) -> list[dict[str, Any]]:

@@ -29,6 +29,7 @@ from trellis.store.events.pages import MOST_BYTES, walk, weigh_event
 from trellis.store.events.records import (
     RecordEvent,
     count_records,
+    find_by_numbers,
     find_last_change,
     find_last_changes,
     find_newest_number,

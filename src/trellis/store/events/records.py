@@ -42,6 +42,11 @@ def find_since(tx: Transaction, seq: int, resources: Sequence[str], most: int) -
     return [RecordEvent(*row) for row in tx.connection.execute(found)]
 
 
+def find_by_numbers(tx: Transaction, seqs: Sequence[int]) -> list[RecordEvent]:
+    """Return a few events; those that do not exist, or not any more, are left out."""
+    return [RecordEvent(*row) for row in tx.connection.execute(sa.select(*_COLUMNS).where(events.c.seq.in_(seqs)))]
+
+
 _SINCE_OF: Final = Statement(
     sa.select(*_COLUMNS)
     .where(events.c.resource == bindparam("resource"), IdIn(events.c.resource_id, "ids"), events.c.seq > bindparam("after"))

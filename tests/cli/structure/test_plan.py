@@ -141,7 +141,7 @@ def test_it_says_what_it_leaves_alone_and_which_option_would_not(community: Comm
     assert told[1] == (
         f"7 nodes are not in the document and stay: News (forums {community.news}), Help (forums {community.help}), "
         f"Wiki (forums {community.wiki}), Staff (forums {community.staff}), Releases (forums {community.releases}), …. "
-        "--prune deletes them."
+        "--prune deletes nodes that no other document manages."
     )
     assert (
         told[2]

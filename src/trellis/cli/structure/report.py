@@ -118,9 +118,9 @@ def show_hints(plan: Mapping[str, Any], options: Mapping[str, Any]) -> None:
     if count := plan["keptCount"]:
         named = _name(plan["kept"], count)
         one = count == 1
-        why = "--prune deletes" if not options["prune"] else ""
+        why = "" if options["prune"] else " --prune deletes nodes that no other document manages."
         told = f"{count:,} {'node is' if one else 'nodes are'} not in the document and {'stays' if one else 'stay'}: {named}."
-        show(f"{told} {why} {'it' if one else 'them'}." if why else told)
+        show(told + why)
     if count := plan["adoptable"]:
         have = "1 entry has" if count == 1 else f"{count:,} entries have"
         show(f"{have} the path of a node without an external id. --adopt takes it over instead of creating another beside it.")

@@ -188,12 +188,17 @@ def test_an_idempotency_key_gets_the_first_answer(agent: Actor, act: Act, run: R
 
 
 @pytest.mark.usefixtures("five_at_most")
-def test_a_key_has_so_many_open_proposals_at_most(agent: Actor, make_agent: MakeAgent, act: Act, run: Run) -> None:
+def test_a_key_has_so_many_open_proposals_at_most(
+    agent: Actor, make_agent: MakeAgent, act: Act, run: Run, news: int, database: DatabaseState
+) -> None:
     for number in range(5):
         act(agent, "forums.create", name=f"Forum {number}")
     for number in range(3):
         refused = act.refuse(agent, "forums.create", name=f"More {number}")
         assert (refused.message, refused.status, refused.facts) == ("TOO_MANY_PROPOSALS", 409, {"limit": 5})
+    with database.unchanged():
+        same = act(agent, "forums.update", news, name="News")  # there is nothing to propose
+    assert (same.verb and same.verb.name, same.value["name"]) == ("update", "News")
     act(make_agent("forums.create"), "forums.create", name="Another key's")
     run("proposals.withdraw", 1)
     act(agent, "forums.create", name="More")

@@ -71,10 +71,8 @@ def _create(context: Context) -> Outcome:
     read = operation.form.read(raw) if known is None else known
     identity = _compute_identity(context, call, read)
     same = proposals.find_open_by_identity(context.tx, identity, context.now)
-    held = 0
     if same is None:
         _refuse_passwords(context, operation, call, read)
-        held = _check_limit(context)
     revision = events.find_newest_number(context.tx)
     outcome, effects = try_call(context, call, known)
     uses = outcome.uses if operation.results_in else ()
@@ -87,7 +85,7 @@ def _create(context: Context) -> Outcome:
         if not is_outdated(context.tx, same, kept, effects, revision):
             return Outcome(serialize_content(context, same, kept), same.id, happened=False, verb=PROPOSE)
         context.run(context.call.build_inner(f"proposals.{WITHDRAW.name}", {}, same.id))  # nobody could approve it any more
-        held = _check_limit(context)
+    held = _check_limit(context)
     content = {
         "input": _redact_reasons(raw),
         "ifMatch": list(expected),

@@ -54,6 +54,15 @@ def test_beside_a_new_password_it_is_refused(run: Run, database: DatabaseState, 
     assert "orbit" not in str(database.rows())
 
 
+def test_false_is_not_sent_back_for_zero(run: Run, old: int) -> None:
+    """Whether a value is refused does not depend on what the forum has: in Python, false is equal to 0, and true to 1."""
+    for sent, number in ((False, 0), (True, 1)):
+        run("forums.update", old, minContent=number)
+        with pytest.raises(Refused, match="whole number"):
+            run("forums.update", old, minContent=sent)
+        assert run("forums.update", old, minContent=float(number))["minContent"] == number
+
+
 def test_a_webhook_is_sent_back_as_it_was_read(run: Run, settings: Settings) -> None:
     run("webhooks.create", url="https://hooks.example/trellis", events=["*"])
     write_by_hand(settings, f"UPDATE webhooks SET description = '{_UNSEEN}'")  # noqa: S608

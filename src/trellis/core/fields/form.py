@@ -35,7 +35,9 @@ class Input:
 
         def is_kept(fault: Fault) -> bool:
             name = fault.field
-            return name in raw and name in record and name not in self.values and raw[name] == record[name]
+            if name not in raw or name not in record or name in self.values:
+                return False
+            return type(raw[name]) is type(record[name]) and raw[name] == record[name]  # in Python, true is equal to 1
 
         return Input(self.values, tuple(fault for fault in self.faults if not is_kept(fault)))
 

@@ -92,7 +92,8 @@ class Rest:
         translator = None if verb.records_at else TRANSLATORS.get(request.dialect)  # a dialect has no form for proposals
         # Nothing is read here: if a read failed, the client would repeat a write that is done. Keys write no kind that shows
         # groups.
-        shown = result.value if translator is None else translator.serialize(operation, result.value, self.gate)
+        actor = require_bearer(request).actor
+        shown = result.value if translator is None else translator.serialize(operation, result.value, self.gate, actor)
         collection = f"{request.base}{PREFIX}{verb.records_at or route.operation.path}"
         return respond_to_write(verb, result, shown, collection, pretty=request.pretty)
 
@@ -195,17 +196,17 @@ class Rest:
         return response
 
     def _run_read(self, request: ApiRequest, route: Route, target: int | None, *, again: bool) -> CachedResponse:
-        operation = route.operation
+        operation, actor = route.operation, require_bearer(request).actor
         translator = TRANSLATORS.get(request.dialect)
         known = None if translator is None else translator.find_known(operation)
         raw = read_query(request, known) if request.query or request.path_values else {}
         if translator is not None and raw:
             raw = translator.read(operation, raw, request.at)
-        result = self.gate.run(build_read(request, operation, require_bearer(request).actor, target, raw, again=again))
+        result = self.gate.run(build_read(request, operation, actor, target, raw, again=again))
         if isinstance(result.value, RawText):
             body = result.value.text.encode()
             return CachedResponse(body, compute_version(body).encode(), (), result.value.media_type.encode(), result.shows)
-        shown = result.value if translator is None else translator.serialize(operation, result.value, self.gate)
+        shown = result.value if translator is None else translator.serialize(operation, result.value, self.gate, actor)
         shows = result.shows if translator is None or result.shows is None else (*result.shows, *translator.shows(self.gate))
         is_empty = route.verb.response is Response.FEED and not shown["results"] and not shown["more"]
         here = f"{request.base}{PREFIX}{route.path}"

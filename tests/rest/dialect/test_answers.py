@@ -9,6 +9,7 @@ from tests.api_client import ApiClient
 from tests.community import COMMUNITY_URL, Community
 from tests.fixture_types import MakeKey, Run
 from trellis import __version__
+from trellis.core.actor import TERMINAL
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.kinds.invision import INVISION
@@ -244,6 +245,6 @@ def test_no_group_is_left_out_where_another_is_deleted_meanwhile(gate: Gate, run
         return result
 
     monkeypatch.setattr(gate, "run", delete_another)
-    found = [one["id"] for one in AllGroups(gate, INVISION).find("*")]
+    found = [one["id"] for one in AllGroups(gate, INVISION, TERMINAL).find("*")]
     assert found == sorted(found)
     assert set(made[2:]) <= set(found)

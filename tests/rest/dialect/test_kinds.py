@@ -95,6 +95,20 @@ def test_a_blog_shows_its_groups_to_a_key_that_may_read_blogs_alone(
     assert (refused.status_code, refused.json()["errorMessage"]) == (403, "NO_PERMISSION")
 
 
+def test_a_blog_shows_no_group_outside_of_the_bound_of_a_key(
+    invision: ApiClient, community: Community, key: MakeKey, run: Run
+) -> None:
+    run("groups.update", GUESTS, name="Strangers")
+    run("blogs.create", name="Open", owner="Mira", groups="*")
+    bounds = {"groups.list": {"under": [f"groups:{community.patrons}"]}}
+    reader = key(["blogs.list", "groups.list"], dialect="invision", bounds=bounds)
+    patrons = invision.get("/core/groups", key=reader).json()["results"]
+    assert [group["name"] for group in patrons] == ["Patrons"]
+    blogs = invision.get("/blog/blogs", key=reader).json()["results"]
+    assert [blog["groups"] for blog in blogs] == [patrons, patrons]
+    assert blogs[0]["owner"]["primaryGroup"] == {"id": GUESTS, "name": "Guests", "formattedName": "Guests"}
+
+
 def test_a_page_of_blogs_that_would_repeat_very_much_of_groups_is_refused(
     invision: ApiClient, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ _GUEST: Final[Record] = {
     "title": None,
     "timeZone": "UTC",
     "formattedName": "",
-    "primaryGroup": None,
+    "primaryGroup": {"id": _GUESTS, "name": "Guests", "formattedName": "Guests"},  # unless it may be shown by its present name
     "secondaryGroups": [],
     "email": "",
     "joined": _NEVER,
@@ -38,7 +38,7 @@ _GUEST: Final[Record] = {
     "allowAdminEmails": False,
     "completed": True,
 }
-_TYPES: Final = {bool: "boolean", int: "integer", str: "string", list: "array", type(None): "null"}
+_TYPES: Final = {bool: "boolean", int: "integer", str: "string", list: "array", dict: "object", type(None): "null"}
 _OWNER: Final = {
     "type": "object",
     "required": ["id", "name", *_GUEST],

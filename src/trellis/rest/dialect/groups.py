@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trellis.core.actor import Actor
+from trellis.core.bounds import find_reach
 from trellis.core.dialect import Dialect, Who, serialize_record
 from trellis.core.fields import EVERYONE
 from trellis.core.gate import Gate
@@ -15,11 +16,12 @@ from trellis.store.nodes import Room
 
 
 class AllGroups:
-    """All groups as a dialect shows them, read when the first of them is needed."""
+    """All groups that an actor may see, as a dialect shows them, read when the first of them is needed."""
 
-    def __init__(self, gate: Gate, dialect: Dialect) -> None:
+    def __init__(self, gate: Gate, dialect: Dialect, actor: Actor) -> None:
         self._gate = gate
         self._dialect = dialect
+        self._actor = actor
         self._found: Mapping[int, dict[str, Any]] | None = None
         self._sizes: Mapping[int, int] = {}
         self._room = Room(0)
@@ -43,11 +45,13 @@ class AllGroups:
         if kind is None or dialect_kind is None:
             return {}
         operation = kind.operation(LIST.name)
-        # The service reads them, not the caller: the key needs no grant for the groups that a record names.
+        # The service reads them, not the caller: the key needs no grant for the groups that a record names. If it has one, its
+        # bound applies.
         reader = Actor("service", None, self._dialect.title, frozenset((operation,)))
 
         def read(page: int) -> Any:
             return self._gate.run(Call(operation, reader, {"page": page, "perPage": MOST_PER_PAGE})).value
 
-        found = {one["id"]: one for one in read_all(read)}
+        reach = find_reach(self._actor, operation, kind.name)
+        found = {one["id"]: one for one in read_all(read) if reach is None or one["id"] in reach.roots}
         return {number: serialize_record(dialect_kind.members, one, self.find) for number, one in sorted(found.items())}

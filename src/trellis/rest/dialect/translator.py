@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from trellis.core.actor import Actor
 from trellis.core.dialect import Dialect, DialectKind, DialectMember, FindGroups, Record, serialize_record
 from trellis.core.fields import Field
 from trellis.core.gate import Gate
@@ -45,13 +46,13 @@ class Translator:
             return dict(raw)
         return read_input(self.dialect, self.find_dialect_kind(operation), operation, raw, at)
 
-    def serialize(self, operation: Operation, value: Any, gate: Gate) -> Any:
+    def serialize(self, operation: Operation, value: Any, gate: Gate, actor: Actor) -> Any:
         """Return an answer in the form of the dialect. The plan of a delete, which its clients do not know, stays as it is."""
         dialect_kind = self.find_dialect_kind(operation)
         members = dialect_kind.members if dialect_kind is not None else self.dialect.answers.get(operation.name)
         if members is None or operation.verb is None:
             return value
-        return _SHOWN[operation.verb.response](members, value, AllGroups(gate, self.dialect).find)
+        return _SHOWN[operation.verb.response](members, value, AllGroups(gate, self.dialect, actor).find)
 
     def shows(self, gate: Gate) -> tuple[Shown, ...]:
         """Return what answers in the dialect show besides the records: the groups."""

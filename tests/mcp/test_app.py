@@ -59,6 +59,21 @@ def test_what_is_too_large_for_an_agent_is_refused_with_what_to_do(
     assert len(agent.value("forums.list", {"parentId": community.help, "perPage": 10})["results"]) == 10
 
 
+def test_what_is_too_large_for_an_agent_is_not_counted(
+    agent: AgentClient, key: MakeKey, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "MOST_BYTES", 5000)
+    for number in range(3):
+        run("forums.create", name=f"Forum {number}", description="x" * 2000)
+    reader = key("forums.list", bounds={"forums.list": {"perDay": 1}})
+    for _ in range(2):
+        assert agent.problem("forums.list", key=reader)["errorMessage"] == "PAGE_TOO_LARGE"
+        told = agent.error("resources/read", {"uri": "trellis://tree/forums"}, key=reader)
+        assert told["data"]["errorMessage"] == "PAGE_TOO_LARGE"
+    assert agent.value("forums.list", {"perPage": 1}, key=reader)["totalResults"] == 3
+    assert agent.problem("forums.list", {"perPage": 1}, key=reader)["errorMessage"] == "GRANT_USED_UP"
+
+
 def test_a_read_has_the_version_of_the_api(agent: AgentClient, api: ApiClient, community: Community) -> None:
     tag = agent.call("forums.get", {"id": community.news})["_meta"]["trellis/etag"]
     assert api.get(f"{FORUMS}/{community.news}").headers["etag"] == f'"{tag}"'

@@ -106,6 +106,21 @@ def test_a_key_that_does_not_read_is_refused_more_and_others_are_not(make_api: M
     assert api.application.service.under_way.total == 0
 
 
+def test_an_answer_for_which_there_is_no_room_is_not_counted(make_api: MakeApiClient, forums: None, key: MakeKey) -> None:
+    api = make_api(key("forums.list", bounds={"forums.list": {"perDay": 2}}), answers_under_way=4 * PART)
+
+    async def read() -> None:
+        held = Reader(api, LARGE)
+        await held.has_begun.wait()
+        for _ in range(2):
+            read_refusal(await api.sending("GET", "/forums/forums?perPage=19"), 503, "TOO_MUCH_UNREAD")
+        await held.finish()
+
+    api.do(read())
+    assert api.get("/forums/forums?perPage=19").status_code == 200
+    read_refusal(api.get("/forums/forums?perPage=19"), 429, "GRANT_USED_UP")
+
+
 def test_an_answer_counts_before_its_head_is_read(make_api: MakeApiClient, forums: None) -> None:
     """A connection on which earlier answers are not read takes no more, not even a head."""
     api = make_api(answers_under_way=4 * PART)

@@ -159,6 +159,21 @@ def test_a_few_of_a_key_may_wait_and_none_once_the_process_is_to_end(make_api: M
     assert api.get(path).json()["results"] == [], "no more waits"
 
 
+def test_one_that_may_not_wait_is_not_counted(make_api: MakeApiClient, key: MakeKey) -> None:
+    api = make_api(key(["events.list", "forums.create"], bounds={"events.list": {"perDay": 3}}), waiting_per_key=1)
+    path = FEED.format(find_cursor(api))
+
+    async def act() -> None:
+        for _ in range(3):
+            read_refusal(await api.sending("GET", path), 429, "TOO_MANY_WAITING")
+        assert (await api.sending("POST", "/forums/forums", json=NAMED)).status_code == 201
+
+    (answer,) = while_waiting(api, path, act)
+    assert len(answer.json()["results"]) == 1
+    assert api.get(path).status_code == 200
+    read_refusal(api.get(path), 429, "GRANT_USED_UP")
+
+
 def test_it_ends_when_the_client_goes(api: ApiClient) -> None:
     cursor = find_cursor(api)
     application: Application = api.application

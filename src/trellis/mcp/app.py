@@ -203,6 +203,7 @@ class Mcp:
         try:
             return (await self._read(request, operation, None, resource.arguments, 0, resource)).body
         except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets an error with the id of its message
+            await self.service.take_back(request)
             raise self._fail(request, raised) from None
 
     def _fail(self, request: ApiRequest, raised: Exception) -> ProtocolError:
@@ -232,6 +233,7 @@ class Mcp:
             self.service.under_way.admit(request.caller, read.body)  # not the result of a write, which is done
             return read.body
         except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets a result
+            await self.service.take_back(request)
             refused = self.service.explain(request, raised)
             problem = format_problem(refused, request.base, request.request_id)
             request.outcome = (refused.status, refused.code)
@@ -260,11 +262,13 @@ class Mcp:
         path = operation.name if resource is None else resource.uri
         name = f"{PREFIX} {path}", sent, *request.name[2:]  # and what else it depends on: base URL, view
         slow = operation.slow or operation.slow_with in given
-        run = partial(self._run_read, call, resource)
+        run = partial(self._run_read, request, call, resource)
         return await self.service.read(request, operation, name, run, slow=slow, size=len(sent))
 
-    def _run_read(self, call: Call, resource: Resource | None) -> CachedResponse:
-        value = self.gate.run(call).value
+    def _run_read(self, request: ApiRequest, call: Call, resource: Resource | None) -> CachedResponse:
+        result = self.gate.run(call)
+        request.uses += result.uses
+        value = result.value
         return results.encode_read(value) if resource is None else results.encode_resource(resource.uri, resource.media_type, value)
 
     async def _write(

@@ -203,6 +203,7 @@ class Rest:
         if translator is not None and raw:
             raw = translator.read(operation, raw, request.at)
         result = self.gate.run(build_read(request, operation, actor, target, raw, again=again))
+        request.uses += result.uses
         if isinstance(result.value, RawText):
             body = result.value.text.encode()
             return CachedResponse(body, compute_version(body).encode(), (), result.value.media_type.encode(), result.shows)

@@ -13,4 +13,4 @@ from trellis.core.bounds.bound import (
 )
 from trellis.core.bounds.judge import ProposalNeeded, find_broken_condition, judge_calls, judge_end, refuse_not_granted
 from trellis.core.bounds.reach import Reach, find_reach, is_own_only, judge_touched
-from trellis.core.bounds.uses import Use, counting, find_uses, record_uses
+from trellis.core.bounds.uses import Use, counting, find_uses, record_uses, take_off

@@ -59,11 +59,12 @@ def counting(store: Store, actor: Holder) -> Iterator[list[Use]]:
     except Exception:
         if counted:
             with suppress(Refused):  # if nothing can be written, the first refusal says what was wrong
-                store.write(lambda tx: _take_off(tx, actor, counted), quiet=True).result()
+                store.write(lambda tx: take_off(tx, actor, counted), quiet=True).result()
         raise
 
 
-def _take_off(tx: Transaction, actor: Holder, counted: Iterable[Use]) -> None:
+def take_off(tx: Transaction, actor: Holder, counted: Iterable[Use]) -> None:
+    """Subtract uses of an actor's grants again, since what they were counted for is refused after all."""
     for use in counted:
         use.take_off(tx, actor)
 

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, Final, NamedTuple
 
 from trellis.core.actor import TERMINAL, Actor
-from trellis.core.bounds import ProposalNeeded, Use, counting
+from trellis.core.bounds import ProposalNeeded, Use, counting, take_off
 from trellis.core.catalogue import Catalogue
 from trellis.core.events import Recorder, refuse_overdue
 from trellis.core.fields import Input, format_timestamp, shift_timestamp
@@ -41,6 +41,7 @@ class Result(NamedTuple):
     """The result of a call: `value` is the record, the page or the plan; `event` the number of the last recorded event.
 
     `verb` is the verb that was carried out; `shows` and `recount` come from the outcome. `counted`: reads were counted as uses.
+    `uses`: what a read was counted as.
     """
 
     value: Any
@@ -52,6 +53,7 @@ class Result(NamedTuple):
     shows: tuple[Shown, ...] | None = None
     recount: Callable[[], int] | None = None
     counted: bool = False
+    uses: tuple[Use, ...] = ()
 
 
 class Gate:
@@ -141,7 +143,12 @@ class Gate:
         if call.actor.bounds:  # within bounds, the response also depends on the nodes above
             outcome = outcome._replace(shows=None, recount=None)
         recount = outcome.recount and partial(self.store.read_single, outcome.recount)
-        return Result(outcome.result, verb=outcome.verb or operation.verb, shows=outcome.shows, recount=recount)
+        verb, uses = outcome.verb or operation.verb, tuple(counted)
+        return Result(outcome.result, verb=verb, shows=outcome.shows, recount=recount, uses=uses)
+
+    def take_back(self, actor: Actor, uses: tuple[Use, ...]) -> Future[None]:
+        """Subtract the uses that a read was counted as, since its result is withheld from the caller."""
+        return self.store.write(lambda tx: take_off(tx, actor, uses), quiet=True)
 
     def submit(self, call: Call) -> Future[Result]:
         """Pass a write to the writer. The future completes once the change is durable or refused."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from trellis.core.bounds import Use
 from trellis.core.dialect import TRELLIS
 from trellis.core.keys import Bearer
 from trellis.core.networks import find_network
@@ -70,6 +71,7 @@ class ApiRequest:
     logged: bool = True
     details: str = ""  # what the log appends to the path
     refused: str | None = None  # the message of its refusal
+    uses: tuple[Use, ...] = ()  # what its reads were counted as
     waited: int = 0  # nanoseconds for which it has waited for something to happen
     is_long: bool = False  # whether it has turned out that it reads too much for the thread of the event loop
     outcome: tuple[int, str | None] | None = None  # status and error for the log, if they differ from those of the response

@@ -139,6 +139,7 @@ class Service:
         try:
             response = await responding
         except Exception as raised:  # noqa: BLE001  # whatever it was, the caller gets a response
+            await self.take_back(request)
             response, error = fail(request, self.explain(request, raised))
         headers = build_headers(request, response, self.find_allowed_origin(request), self._also)
         body = b"" if request.method == "HEAD" else response.body
@@ -280,6 +281,13 @@ class Service:
         else:
             cached = await self._read_in_thread(name, run, version, slow=slow, long=request.is_long)
         return cached if version is None else self.responses.add(version, name, cached)
+
+    async def take_back(self, request: ApiRequest) -> None:
+        """Subtract the uses that the reads of a request were counted as, since it is refused after all."""
+        uses, request.uses = request.uses, ()
+        if uses:
+            with suppress(Refused):  # if nothing can be written, the first refusal says what was wrong
+                await self._completions.wait_for(self.gate.take_back(require_bearer(request).actor, uses))
 
     def reads_at_once(self, request: ApiRequest, operation: Operation, *, slow: bool, size: int) -> bool:
         """Return whether a request of so many bytes, and the data that it asks for, are read in the thread of the event loop."""

@@ -26,7 +26,7 @@ def test_hello_tells_any_good_key_about_the_service_and_about_itself(api: ApiCli
     assert told == {
         "communityName": "The Lantern",
         "communityUrl": COMMUNITY_URL,
-        "key": {"name": "Bystander", "dialect": "trellis", "expiresAt": expires, "operations": [], "bounds": {}},
+        "key": {"name": "Bystander", "dialect": "trellis", "expiresAt": expires, "operations": [], "bounds": {}, "perDay": None},
     }
 
 

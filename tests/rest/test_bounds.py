@@ -122,7 +122,8 @@ def test_uses_are_counted_over_processes_and_restarts(run: Run, settings: Settin
 
 
 def test_a_program_is_told_of_its_bounds(api: ApiClient, key: MakeKey, forums: list[int]) -> None:
-    text = key(GRANTS, bounds={"forums.create": {"level": "propose", "under": [forums[1]], "until": "7d", "perDay": 5}})
+    bounds = {"forums.create": {"level": "propose", "under": [forums[1]], "until": "7d", "perDay": 5}}
+    text = key(GRANTS, bounds=bounds, perDay=1000)
     told: dict[str, Any] = api.get("/core/hello", key=text).json()["key"]
     assert told["bounds"] == {
         "forums.create": {
@@ -132,6 +133,7 @@ def test_a_program_is_told_of_its_bounds(api: ApiClient, key: MakeKey, forums: l
             "perDay": 5,
         }
     }
+    assert told["perDay"] == 1000
 
 
 def test_a_change_of_bounds_holds_from_the_next_request_on(

@@ -2,7 +2,7 @@
 
 from trellis import __version__
 from trellis.core.dialect import TRELLIS
-from trellis.core.fields import Field, ObjectOf, Text, TextList, Timestamp
+from trellis.core.fields import Field, Integer, ObjectOf, Text, TextList, Timestamp
 from trellis.core.operation import ANY_KEY, Context, Operation, Outcome
 from trellis.core.verbs import LOOK
 
@@ -13,6 +13,11 @@ _KEY = ObjectOf(
         Field("expiresAt", Timestamp(nullable=True), "When it expires; null means never."),
         Field("operations", TextList(), "The operations that it has been granted, sorted by name."),
         Field("bounds", ObjectOf(), "The bounds of those operations that have any, by operation."),
+        Field(
+            "perDay",
+            Integer(0, 1_000_000_000, nullable=True),
+            "How many times a day (UTC) all its grants together may be used; null means no limit.",
+        ),
     )
 )
 _ANSWERS = (
@@ -34,6 +39,7 @@ _ANSWERS = (
             "expiresAt": None,
             "operations": ["forums.create", "forums.list"],
             "bounds": {},
+            "perDay": None,
         },
     ),
 )
@@ -53,6 +59,7 @@ def _hello(context: Context) -> Outcome:
                 "expiresAt": key.expires_at if key else None,
                 "operations": sorted(environment.grantable if actor.grants is None else actor.grants),
                 "bounds": key.bounds if key else {},
+                "perDay": key.per_day if key else None,
             },
         }
     )

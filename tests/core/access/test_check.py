@@ -120,6 +120,13 @@ def test_a_limit_of_none_is_told_as_never(run: Run, key: MakeKey) -> None:
     assert answer["detail"] == "No: the key may never run operations: its limit is 0 times a day."
 
 
+def test_a_limit_of_the_whole_key_is_told_beside_that_of_the_grant(run: Run, key: MakeKey) -> None:
+    key("forums.list", perDay=1000, bounds={"forums.list": {"perDay": 5}})
+    detail = "Yes: it has been granted, without an expiry. Only 5 times a day. All its grants together: 1,000 times a day."
+    assert run("access.check", holder="1", operation="forums.list")["detail"] == detail
+    assert run("access.keys", operation="forums.list")["results"][0]["detail"] == detail
+
+
 def test_a_node_is_judged_by_where_it_stands(run: Run, key: MakeKey, community: Community) -> None:
     key("forums.*", bounds={"forums.delete": {"under": [f"forums:{community.news}"]}})
     asked = {"holder": "1", "operation": "forums.delete"}

@@ -75,7 +75,8 @@ def describe_permission(key: Key, asked: Question) -> str:
         return say("Yes: every valid key may run it.")
     bound = Actor.of_key(key).bounds.get(asked.operation.name, Bound())
     terms = say("Yes: {terms}", terms=_describe_terms(key, asked.address))
-    return join(filter(None, (terms, describe_bound(bound))))
+    in_all = "" if key.per_day is None else say("All its grants together: {often}.", often=describe_per_day(key.per_day))
+    return join(filter(None, (terms, describe_bound(bound), in_all)))
 
 
 def _judge_grant(tx: Transaction, key: Key, asked: Question) -> Verdict:

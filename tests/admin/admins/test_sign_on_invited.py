@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import pyotp
 import pytest
 
 from tests.admin.conftest import MakeVisitor, Visitor, page_text
@@ -11,6 +12,7 @@ from tests.admin.html_forms import find_form, read_forms
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Events, Run
 from tests.openid_provider import CLIENT, SECRET, OpenIdProvider
+from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import GroupRole
 from trellis.settings import Settings
@@ -154,6 +156,25 @@ def test_a_password_that_its_owner_could_not_sign_in_with_is_refused_and_the_lin
     assert "Sign in with Lantern ID: only owners can use a password." in page_text(refused)
     come_back(ada, provider.sign_in(leave(ada, path)))
     come_back(ada, provider.sign_in(ada.get("/sign-on").headers["location"]))
+    assert "Ada Berg" in page_text(ada.get("/account"))
+
+
+def test_whoever_is_invited_anew_and_has_a_second_factor_signs_in_with_both(
+    visitor: MakeVisitor, provider: OpenIdProvider, gate: Gate, run: Run, clock: Clock, path: str
+) -> None:
+    come_back(ada := visitor(), provider.sign_in(leave(ada, path)))
+    setup = set_up_app(gate, 1, "ada")
+    app = pyotp.TOTP(setup.secret)
+    run("admins.set_authenticator", 1, salt=setup.salt, code=app.at(clock.at))
+    run("admins.unlink_identity", 1)
+    again = f"/invitation/{run('admins.renew_invitation', 1)['link']}"
+    clock.move(minutes=1)
+    chosen = {"password": "seven lanterns over a harbour"}
+    accepted = ada.post(again, find_form(ada.get(again), "").filled(**chosen))
+    assert (accepted.status_code, "Your password is set" in page_text(accepted)) == (200, True)
+    asked = ada.post("/sign-in", find_form(accepted, "/sign-in").filled(login="ada", **chosen))
+    signed_in = ada.post("/sign-in/code", find_form(asked, "/sign-in/code").filled(code=app.at(clock.at)))
+    assert signed_in.headers["location"] == "/admin"
     assert "Ada Berg" in page_text(ada.get("/account"))
 
 

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from trellis.admin import PREFIX
 from trellis.admin.admins.roles import LEAST, build_role_form
 from trellis.admin.admins.sessions import fetch_admin
-from trellis.admin.admins.sign_in import end_session, start_session
+from trellis.admin.admins.sign_in import ask_to_sign_in, end_session, start_session
 from trellis.admin.admins.sign_on import leave_with_invitation
 from trellis.admin.confirm import Confirmation
 from trellis.admin.forms import Form
@@ -25,7 +25,7 @@ from trellis.core.admins import (
     find_invited,
     find_wait_for_link,
 )
-from trellis.core.factors import Evidence
+from trellis.core.factors import Evidence, has_second_step
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.errors import Refused
@@ -120,6 +120,8 @@ async def accept(request: PageRequest) -> Response:
         accepted = (await request.perform("admins.accept_invitation", raw, invited.id, actor=invited.actor)).value
     except Refused as refused:
         return await show(request, form.add_refusal(refused))  # which turns them away if it was used at the same time
+    if await request.runner.read(has_second_step, invited.login):  # they had an account at the provider, and it was unlinked
+        return ask_to_sign_in(request, "", note=say("Your password is set. Sign in with it and your second factor."))
     await start_session(request, Proven(invited.id, accepted["passwordMark"]), invited.login, Evidence())
     if before is not None:
         await request.runner.perform(end_session(request, before))

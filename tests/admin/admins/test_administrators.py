@@ -1,10 +1,12 @@
 """The pages of administrators: disabling one, and what goes off with them."""
 
 import re
+from typing import Any
 
 import pytest
 
 from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
+from tests.admin.html_forms import HtmlForm, read_forms
 from tests.fixture_types import Clock, Events, Run
 from trellis.admin.admins import administrators
 from trellis.core.actor import Actor
@@ -57,6 +59,37 @@ def test_all_administrators_are_listed_a_page_at_a_time(
     assert f'href="/admin/administrators/{ada}"' in admin.get("/administrators?page=2").text
     assert admin.get("/administrators?page=9").headers["location"] == "/admin/administrators?page=2"
     assert admin.get("/administrators?page=x").status_code == 400
+
+
+def find_own_form(page: Any) -> HtmlForm:
+    """Return the form of an administrator's page with the name, login and address."""
+    return next(one for one in read_forms(page) if one.action == "")
+
+
+def test_what_was_changed_in_the_meantime_is_not_put_back(admin: Visitor, ada: int, run: Run, events: Events) -> None:
+    path = f"/administrators/{ada}"
+    typed = find_own_form(admin.get(path)).filled(name="Ada Berger")
+    run("admins.update", ada, login="ada.berg", email="ada@lantern.example")
+    before = len(events())
+    conflict = admin.post(path, typed)
+    assert (conflict.status_code, len(events())) == (409, before)
+    said = page_text(conflict)
+    assert "Somebody else changed this administrator in the meantime" in said
+    for difference in ("Name Ada Berg Ada Berger", "Login ada.berg ada", "E-mail address ada@lantern.example none"):
+        assert difference in said
+    assert admin.post(path, find_own_form(conflict).filled(login="ada.berg")).status_code == 303
+    changed = run("admins.get", ada)
+    assert (changed["name"], changed["login"], changed["email"]) == ("Ada Berger", "ada.berg", None)
+
+
+def test_a_form_that_was_refused_still_notices_what_changed_before(admin: Visitor, ada: int, run: Run) -> None:
+    path = f"/administrators/{ada}"
+    typed = find_own_form(admin.get(path)).filled(name="")
+    run("admins.update", ada, login="ada.berg")
+    refused = admin.post(path, typed)
+    assert refused.status_code == 400
+    assert admin.post(path, find_own_form(refused).filled(name="Ada Berger")).status_code == 409
+    assert run("admins.get", ada)["login"] == "ada.berg"
 
 
 def test_they_can_be_kept(admin: Visitor, ada: int, webhook: int, run: Run) -> None:

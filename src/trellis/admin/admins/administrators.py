@@ -8,12 +8,12 @@ from starlette.responses import Response
 from trellis.admin.admins.roles import describe_role
 from trellis.admin.admins.sessions import fetch_admin, fetch_sessions
 from trellis.admin.confirm import Confirmation
-from trellis.admin.conflicts import fetch_last_events
+from trellis.admin.conflicts import VERSION, compare_settings, fetch_last_events, find_saved
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted, find_last_page
 from trellis.admin.webhooks import fetch_made_webhooks
-from trellis.core.admins import EMAIL, KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD
+from trellis.core.admins import EMAIL, KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD, admin_version
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.core.operation import is_allowed
@@ -39,15 +39,18 @@ def _describe_roles(request: PageRequest, admins: Sequence[Mapping[str, Any]]) -
     return {admin["id"]: describe_role(admin, titles) for admin in admins}
 
 
-async def show(request: PageRequest, form: Form | None = None, password: Form | None = None) -> Response:
+async def show(
+    request: PageRequest, form: Form | None = None, password: Form | None = None, *, is_conflict: bool = False
+) -> Response:
     """Show an administrator, with the forms that change them."""
     admin = await fetch_admin(request)
+    version = admin_version(admin) if form is None or is_conflict else request.form.get(VERSION, "")
     form = form or _build_form(admin)
     password = password or _build_password_form()
     may_list = is_allowed(request.catalogue.find("admins.sessions"), request.actor, admin["id"])
     return request.page(
         "administrators/show.html",
-        status=max(form.status, password.status),
+        status=409 if is_conflict else max(form.status, password.status),
         title=admin["name"],
         admin=admin,
         role=_describe_roles(request, [admin])[admin["id"]],
@@ -55,6 +58,8 @@ async def show(request: PageRequest, form: Form | None = None, password: Form | 
         sessions=await fetch_sessions(request, admin["id"]) if may_list else [],
         mails=request.gate.environment.mails_links,
         form=form,
+        version=version,
+        theirs=compare_settings(form, admin, form.raw(), lambda _, value: value or say("none")) if is_conflict else None,
         password=password,
     )
 
@@ -69,18 +74,21 @@ def _build_password_form(typed: Submitted | None = None) -> Form:
 
 async def update(request: PageRequest) -> Response:
     """Change the name, login or e-mail address. Changing the login or address requires the password first."""
-    form = _build_form(request.form)
+    form, number = _build_form(request.form), request.number("id")
+    before = await request.fetch("admins.get", target=number)
     try:
-        raw, number = form.raw(), request.number("id")
+        raw = form.raw()
         request.require_fresh_form()
-        before = await request.fetch("admins.get", target=number)
         planned = await request.dry_run("admins.update", raw, number)
         if (planned["login"], planned["email"]) != (before["login"], before["email"]):
             request.require_recent_password()
-        await request.perform("admins.update", raw, number)
+        await request.perform("admins.update", raw, number, expected=tuple(request.form.all(VERSION)))
     except Refused as refused:
-        return await show(request, form.add_refusal(refused))
-    return request.redirect(f"{_HERE}/{request.number('id')}", say("Saved."))
+        if refused.status != 412 or request.stale:
+            return await show(request, form.add_refusal(refused))
+        if await find_saved(request, before, form.raw(), "admins", admin_version) is None:
+            return await show(request, form, is_conflict=True)
+    return request.redirect(f"{_HERE}/{number}", say("Saved."))
 
 
 async def set_password(request: PageRequest) -> Response:

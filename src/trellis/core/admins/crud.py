@@ -1,5 +1,6 @@
 """Administrators: the operations that create, change and disable them. No event ever holds a password or its digest."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from trellis.core.events import save_change
 from trellis.core.fields import Boolean, Field, Input, Text, isolate, require, require_found
 from trellis.core.operation import Context, Operation, Outcome, Preparation, targeted_write
 from trellis.core.paging import PAGING, parse_paging, serialize_page
+from trellis.core.version import compute_version, encode_json
 from trellis.errors import Fault, Refused, raise_faults, refuse_fault
 from trellis.sentences import say
 from trellis.store.admins import Administrator, Identity, administrators, identities, invitations, sessions
@@ -141,6 +143,11 @@ def serialize_administrator(admin: Administrator) -> dict[str, Any]:
         "createdAt": admin.created_at,
         "updatedAt": admin.updated_at,
     }
+
+
+def admin_version(admin: Mapping[str, Any]) -> str:
+    """Return the version of a serialised administrator. It changes with their name, login and address, not when they are seen."""
+    return compute_version(encode_json([admin[field.name] for field in (NAME, LOGIN, EMAIL)]))
 
 
 # --- the operations -----------------------------------------------------------------------------------------------
@@ -287,6 +294,8 @@ def _check_login(context: Context, login: str | None, own: int) -> tuple[Fault, 
 
 def _update(context: Context) -> Outcome:
     old = find_administrator(context)
+    if context.call.expected and admin_version(serialize_administrator(old)) not in context.call.expected:
+        raise Refused("PRECONDITION_FAILED", say("Somebody has changed this administrator in the meantime. Nothing was saved."))
     given = context.input
     name = given.get("name", old.name)
     similar = check_name(context, name, old.id) if name != old.name else ()

@@ -12,7 +12,7 @@ from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
-from tests.admin.html_forms import find_form
+from tests.admin.html_forms import find_form, read_forms
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Events, Run
 from tests.openid_provider import CLIENT, SECRET, OpenIdProvider, sign_nested, unsigned
@@ -329,6 +329,27 @@ def test_whoever_chooses_a_password_has_still_shown_a_second_factor_at_the_provi
     assert ada.post("/account/password", {"password": "another long password"}).headers["location"] == "/admin/account"
     shown = ada.get("/account")
     assert (shown.status_code, "single sign-on, second factor at the provider" in page_text(shown)) == (200, True)
+
+
+@on_sqlite
+def test_a_second_factor_at_the_provider_still_counts_after_confirming_with_a_password(
+    visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, gate: Gate, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    required = replace(gate.environment, second_factors=SecondFactorPolicy(required=True))
+    monkeypatch.setattr(gate.calls, "environment", required)
+    provider.claims = {"amr": ["pwd", "otp"]}
+    provider.userinfo["groups"] = ["trellis-owners"]
+    ada = visitor()
+    sign_on(ada)
+    ada.get("/keyboard")
+    ada.post("/account/password", {"password": "another long password"})
+    form = next(one for one in read_forms(ada.get("/keys/new")) if one.action == "").filled(name="Importer")
+    clock.move(minutes=20)
+    asked = find_form(ada.post("/keys/new", form), "/confirm-password")
+    kept = ada.post("/confirm-password", asked.filled(password="another long password"))
+    made = ada.post("/keys/new", find_form(kept, "/keys/new").filled())
+    assert (made.status_code, "shown only once" in page_text(made)) == (200, True)
+    assert "password, second factor at the provider" in page_text(ada.get("/account"))
 
 
 @on_sqlite

@@ -268,6 +268,8 @@ def _confirm_password(context: Context) -> Outcome:
     session = find_own_session(context)
     factor = take_factor(context, session.admin_id)
     how = _list_shown(factor, alone=factor == _BY_PASSKEY)  # with a passkey, the panel does not ask for the password
+    if BY_PROVIDERS_FACTOR in (session.confirmed_with or "").split(","):
+        how = f"{how},{BY_PROVIDERS_FACTOR}"  # which counts for as long as the session
     return confirm_session(context, session, describe_client(context, factor), how)
 
 

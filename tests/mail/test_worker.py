@@ -326,6 +326,29 @@ def test_whoever_is_disabled_gets_nothing_and_who_adds_an_address_nothing_old(ru
     assert receiver.received == []
 
 
+@pytest.mark.parametrize("how", ["accept_invitation", "set_password", "enable"])
+def test_whoever_is_let_in_gets_nothing_of_the_time_before(
+    run: Run, receiver: MailReceiver, send: Send, clock: Clock, how: str
+) -> None:
+    invited = run("admins.invite", name="Mira", login="mira", email=MIRA, role="key-manager", byMail=False)
+    mira, raw = invited["id"], {"password": PASSWORD}
+    if how == "accept_invitation":
+        raw["link"] = invited["link"]
+    elif how == "enable":
+        run("admins.set_password", mira, **raw)
+        run("admins.disable", mira)
+        raw = {}
+    run("keys.create", name="Of before")
+    assert send() == 0
+    run(f"admins.{how}", mira, **raw)
+    send()
+    clock.move(minutes=2)
+    run("keys.create", name="Of now")
+    assert send() == 1
+    told = "".join(map(text_of, receiver.received))
+    assert ("Of now" in told, "Of before" in told) == (True, False)
+
+
 @pytest.mark.either_engine
 def test_what_is_no_address_is_refused(run: Run) -> None:
     for address in (

@@ -19,6 +19,7 @@ from trellis.core.paging import PAGING, parse_paging, serialize_page
 from trellis.core.version import compute_version, encode_json
 from trellis.errors import Fault, Refused, raise_faults, refuse_fault
 from trellis.sentences import say
+from trellis.store import mail
 from trellis.store.admins import Administrator, Identity, administrators, identities, invitations, sessions
 from trellis.store.counters import next_number
 from trellis.store.factors import find_kinds
@@ -365,4 +366,10 @@ def _enable(context: Context) -> Outcome:
 
 def save_administrator(context: Context, old: Administrator, new: Administrator, also: tuple[str, ...] = ()) -> Outcome:
     """Write an administrator if something has changed; `also` names changes that the serialised one does not show."""
+    if _may_get_alarms(new) and not _may_get_alarms(old):
+        mail.skip_alarms(context.tx, old.id)  # earlier alarms are no news to them
     return save_change(context, old, new, serialize_administrator, administrators.update, also)
+
+
+def _may_get_alarms(admin: Administrator) -> bool:
+    return admin.digest != "" and admin.disabled_at is None

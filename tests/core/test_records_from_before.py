@@ -87,3 +87,60 @@ def test_so_is_a_webhook_whose_address_and_events_are_no_longer_accepted(run: Ru
         with pytest.raises(Refused) as refused:
             run("webhooks.update", 1, **sent | value)
         assert refused.value.status == 400
+
+
+def _check(run: Run, sent: dict[str, Any], resource: str, change: dict[str, Any], refused: dict[str, Any]) -> None:
+    """Send the first record of a resource back as it was read, alone and with a change; then with something that is refused."""
+    before = run(f"{resource}.update", 1, **sent)
+    assert {name: before[name] for name in sent} == sent
+    changed = run(f"{resource}.update", 1, **sent | change)
+    assert {name: changed[name] for name in sent | change} == sent | change
+    with pytest.raises(Refused) as error:
+        run(f"{resource}.update", 1, **sent | refused)
+    assert error.value.status == 400
+
+
+@pytest.mark.parametrize("column", ["name", "login"])
+def test_so_is_an_administrator_whose_name_or_login_nobody_sees(run: Run, settings: Settings, column: str) -> None:
+    run("admins.create", name="Ada Berg", login="ada", password="orbit lantern camel")
+    write_by_hand(settings, f"UPDATE administrators SET {column} = '{_UNSEEN}'")  # noqa: S608
+    before = run("admins.get", 1)
+    sent = {name: before[name] for name in ("name", "login", "email")}
+    _check(run, sent, "admins", {"email": "ada@lantern.example"}, {column: f"{_UNSEEN}{_UNSEEN}"})
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "worse"),
+    [
+        ("name", _UNSEEN, f"{_UNSEEN}{_UNSEEN}"),
+        ("owner", _UNSEEN, f"{_UNSEEN}{_UNSEEN}"),
+        ("addresses", ["fe80::1%eth0/128"], ["fe80::1%eth0/128", "fe80::2%eth0/128"]),
+        ("grants", ["forums.list", "wiki.create"], ["forums.list", "wiki.create", "wiki.delete"]),
+    ],
+)
+def test_so_is_a_key(run: Run, settings: Settings, column: str, value: Any, worse: Any) -> None:
+    run("keys.create", name="Plugin", grants=["forums.list"])
+    stored = value if isinstance(value, str) else json.dumps(value)
+    write_by_hand(settings, f"UPDATE api_keys SET {column} = '{stored}'")  # noqa: S608
+    before = run("keys.get", 1)
+    sent = {name: before[name] for name in ("name", "owner", "note", "grants", "bounds", "addresses")}
+    _check(run, sent, "keys", {"note": "checked"}, {column: worse})
+
+
+def test_a_grant_that_has_gone_keeps_its_bound_and_goes_if_it_is_not_named(run: Run, settings: Settings) -> None:
+    run("keys.create", name="Plugin", grants=["forums.list"])
+    bounds = {"wiki.create": {"level": "propose", "under": ["forums:7"], "until": "2126-02-07T09:30:00.000Z", "perDay": 5}}
+    stored = f"grants = '{json.dumps(['forums.list', 'wiki.create'])}', bounds = '{json.dumps(bounds)}'"
+    write_by_hand(settings, f"UPDATE api_keys SET {stored}")  # noqa: S608
+    before = run("keys.get", 1)
+    assert before["bounds"] == bounds
+    sent = {name: before[name] for name in ("grants", "bounds")}
+    assert run("keys.update", 1, **sent, note="checked")["bounds"] == bounds
+    assert "wiki.create" not in run("keys.update", 1, grants=["*"])["grants"]
+
+
+def test_so_is_a_saved_filter(run: Run, settings: Settings) -> None:
+    run("filters.create", name="Refused", list="requests", query="status=4xx")
+    write_by_hand(settings, f"UPDATE saved_filters SET name = '{_UNSEEN}'")  # noqa: S608
+    sent = {"name": _UNSEEN, "query": "status=4xx", "shared": False}
+    _check(run, sent, "filters", {"shared": True}, {"name": f"{_UNSEEN}{_UNSEEN}"})

@@ -297,7 +297,7 @@ def _update(context: Context) -> Outcome:
     old = find_administrator(context)
     if context.call.expected and admin_version(serialize_administrator(old)) not in context.call.expected:
         raise Refused("PRECONDITION_FAILED", say("Somebody has changed this administrator in the meantime. Nothing was saved."))
-    given = context.input
+    given = context.input.excuse(context.call.raw, serialize_administrator(old))
     name = given.get("name", old.name)
     similar = check_name(context, name, old.id) if name != old.name else ()
     raise_faults(given.faults + _check_login(context, given.get("login"), old.id) + similar)

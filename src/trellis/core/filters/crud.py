@@ -86,6 +86,7 @@ def operations() -> tuple[Operation, ...]:
             "shared, owners.",
             _update,
             (*(replace(field, required=False) for field in (NAME, QUERY)), SHARED),
+            judges_input=True,
         ),
         targeted_write(
             "filters.delete",
@@ -149,7 +150,9 @@ def _create(context: Context) -> Outcome:
 
 
 def _update(context: Context) -> Outcome:
-    old, given = _find_own(context), context.input
+    old = _find_own(context)
+    given = context.input.excuse(context.call.raw, _serialize(old))
+    given.raise_faults()
     new = replace(
         old,
         name=given.get(NAME.name, old.name),

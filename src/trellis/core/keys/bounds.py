@@ -156,8 +156,12 @@ def settle_bounds(
                 )
                 faults.append(Fault(field, "UNKNOWN_OPERATION", detail))
             for name in names:
+                before = old.get(name, {})
                 operation = operations.get(name)
-                ended = old.get(name, {}).get("until")  # may stay, so that a key with a grant that has ended can be changed
+                if operation is None and before and members is not None:
+                    settled[name] = before  # the operation has gone since, and may come back
+                    continue
+                ended = before.get("until")  # may stay, so that a key with a grant that has ended can be changed
                 bound = None if members is None or operation is None else _settle(operation, members, context, field, ended, faults)
                 if bound is None or bound == Bound():
                     settled.pop(name, None)

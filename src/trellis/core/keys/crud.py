@@ -204,8 +204,9 @@ def _create(context: Context) -> Outcome:
 def _update(context: Context) -> Outcome:
     old = find_unrevoked(context)
     check_key_version(context, old)
-    new, faults = _apply_settings(context, context.input, old)
-    raise_faults(context.input.faults + faults)
+    given = context.input.excuse(context.call.raw, serialize_key(old, context.now))
+    new, faults = _apply_settings(context, given, old)
+    raise_faults(given.faults + faults)
     return save_key(context, old, new)
 
 
@@ -246,7 +247,8 @@ def _apply_settings(context: Context, given: Input, key: Key) -> tuple[Key, tupl
     """Apply the settings in a request to a key; return the key and the faults found."""
     grantable, alone = context.environment.grantable, context.environment.granted_alone
     faults: list[Fault] = []
-    grants = set(_match_operations(given, "grants", grantable, faults, alone) if "grants" in given else key.grants)
+    kept = grantable.union(name for name in given.get("grants", ()) if name in key.grants)  # with those that have gone since
+    grants = set(_match_operations(given, "grants", kept, faults, alone) if "grants" in given else key.grants)
     grants |= set(_match_operations(given, "grant", grantable, faults, alone))
     grants -= set(_match_operations(given, "ungrant", grantable | frozenset(key.grants), faults))
     expires = settle_expiry(given.get("expires", key.expires_at), context.now)

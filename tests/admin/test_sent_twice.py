@@ -174,7 +174,7 @@ OTHERWISE: Final = {  # why a form is none of the cases, or the tests that send 
     "/sign-in": "factors/test_pages.py",
     "/sign-in/code": "factors/test_pages.py",
     "/sign-in/passkey": _SIGNS_IN,
-    "/sign-on/code": _SIGNS_IN,
+    "/sign-on/code": "admins/test_sign_on.py",
     "/sign-on/resume": "shows a form again",
     "/sign-out": _ENDS,
     "/account/sign-on": "leads to the provider",

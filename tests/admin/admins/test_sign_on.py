@@ -17,7 +17,9 @@ from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Events, Run
 from tests.openid_provider import CLIENT, SECRET, OpenIdProvider, sign_nested, unsigned
 from tests.wait import wait_until
-from trellis.core.admins import find_failed_sign_ins
+from trellis.admin.admins import sign_on as pages
+from trellis.admin.admins.checking import CheckResult
+from trellis.core.admins import Proven, find_failed_sign_ins
 from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import SecondFactorPolicy
@@ -290,6 +292,50 @@ def test_a_second_factor_here_is_asked_for_unless_one_was_shown_there(
     provider.claims = {"amr": ["pwd", "otp"]}
     assert sign_on(visitor()).headers["location"] == "/admin"
     assert "second factor at the provider" in page_text(other.get("/account"))
+
+
+@on_sqlite
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_code_that_is_sent_twice_by_one_form_signs_in_once_and_is_not_called_wrong(
+    visitor: MakeVisitor,
+    sign_on: SignOn,
+    gate: Gate,
+    run: Run,
+    clock: Clock,
+    events: Events,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    at_once: bool,
+) -> None:
+    sign_on(visitor())
+    (known,) = run("admins.list")["results"]
+    setup = set_up_app(gate, known["id"], known["login"])
+    app = pyotp.TOTP(setup.secret)
+    run("admins.set_authenticator", known["id"], salt=setup.salt, code=app.at(clock.at))
+    clock.move(minutes=1)
+    ada = visitor()
+    form = find_form(sign_on(ada, start="/sign-on?next=/admin/forums"), "/sign-on/code").filled(code=app.at(clock.at))
+    clock.move(seconds=5)
+    token, before, left = ada.csrf, len(events()), dict(ada.client.cookies)
+    if at_once:
+        monkeypatch.setattr(pages, "check_factor", _pass_every_factor)
+    assert ada.post("/sign-on/code", form, csrf=token).headers["location"] == "/admin/forums"
+    signed_in = len(events())
+    assert [event["operation"] for event in events()[before:]].count("admins.sign_on") == 1
+    late = ada.post("/sign-on/code", form, csrf=token)  # the browser has the cookie of the first already
+    assert (late.status_code, late.headers.get("location")) == (303, "/admin")
+    assert "came back too late" not in page_text(ada.get(""))
+    for name, value in left.items():  # or it has not
+        ada.client.cookies.set(name, value)
+    ada.client.cookies.delete("trellis_session")
+    again = ada.post("/sign-on/code", form, csrf=token)
+    assert (again.status_code, again.headers.get("location")) == (303, "/admin/forums")
+    assert len(events()) == signed_in
+
+
+async def _pass_every_factor(_: object, admin: int, __: str) -> CheckResult:
+    """Check a second factor before the first of two forms has used it."""
+    return CheckResult(Proven(admin))
 
 
 @on_sqlite

@@ -114,9 +114,13 @@ def _context(request: PageRequest) -> dict[str, Any]:
 
 def _receive_late(request: PageRequest, context: Mapping[str, Any]) -> Response:
     """Continue if this form was sent twice, and the first request has signed this browser in; otherwise ask to sign in again."""
+    return _go_on(request) if has_signed_in_before(request) else request.page(_FORM, status=409, **context, fault=_STALE)
+
+
+def has_signed_in_before(request: PageRequest) -> bool:
+    """Return whether a form for signing in was sent twice, and the first request has signed this browser in."""
     visitor = request.read_cookie("visitor")  # forms had the token of this cookie until then
-    is_one = request.me is not None and visitor != "" and is_equal(request.form.get(CSRF, ""), csrf_token(visitor))
-    return _go_on(request) if is_one else request.page(_FORM, status=409, **context, fault=_STALE)
+    return request.me is not None and visitor != "" and is_equal(request.form.get(CSRF, ""), csrf_token(visitor))
 
 
 def _carries(request: PageRequest) -> bool:

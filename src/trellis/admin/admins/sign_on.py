@@ -14,7 +14,7 @@ from starlette.responses import RedirectResponse, Response
 from trellis.admin import PREFIX
 from trellis.admin.admins.checking import check_factor, clear_failed_attempts, read_evidence
 from trellis.admin.admins.resuming import find_panel_path, go_on, turn_away
-from trellis.admin.admins.sign_in import SIGNED_OUT, end_session, read_browser, recognise_browser
+from trellis.admin.admins.sign_in import SIGNED_OUT, end_session, has_signed_in_before, read_browser, recognise_browser
 from trellis.admin.page import CONFIRM, FIRST_STEPS, SIGN_IN, Page, PageRequest
 from trellis.admin.sessions import csrf_token, cut_to_cookie, seal, unseal
 from trellis.core.actor import Actor
@@ -33,7 +33,7 @@ from trellis.core.admins import (
     seal_claims,
     unseal_claims,
 )
-from trellis.core.factors import Evidence
+from trellis.core.factors import Evidence, was_taken_since
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.core.operation import Call
@@ -158,11 +158,21 @@ async def take_second_factor(request: PageRequest) -> Response:
     found = None if request.stale else await request.runner.read(unseal_claims, request.csrf, pending)
     known = None if found is None else await request.runner.read(find_known, found[1])
     if found is None or known is None:
-        return _fail(request, None, _LATE, 409)
+        return request.redirect("") if has_signed_in_before(request) else _fail(request, None, _LATE, 409)
     attempt = await check_factor(request, known.id, known.login)
     if attempt.proven is None:
+        if not attempt.wait and await _was_code_taken(request, found[0], known):
+            return request.redirect(_take_next(request))
         return turn_away(request, "second_step.html", _second_step(found[0], pending), _WRONG_CODE, attempt.wait)
     return await _go_on(request, *found, read_evidence(request))
+
+
+async def _was_code_taken(request: PageRequest, sign_on: SignOnRequest, known: Known) -> bool:
+    """Return whether the code was used since somebody went to the provider: their form was most likely sent twice.
+
+    If the first response has not signed them in, a redirect leads to the form for signing in.
+    """
+    return await request.runner.read(was_taken_since, known.id, sign_on.issued_at, read_evidence(request))
 
 
 def _second_step(sign_on: SignOnRequest, pending: str) -> dict[str, Any]:
@@ -191,7 +201,11 @@ async def _go_on(request: PageRequest, sign_on: SignOnRequest, claims: Claims, e
     except Refused as refused:
         if refused.status >= 500:
             raise
-        return await _count(request, _fail(request, sign_on.purpose, refused.detail, 403), known)
+        if evidence is not None and known is not None and await _was_code_taken(request, sign_on, known):
+            response = request.redirect(_take_next(request))
+        else:
+            response = await _count(request, _fail(request, sign_on.purpose, refused.detail, 403), known)
+        return response
 
 
 def _require_own(request: PageRequest, known: Known | None) -> None:

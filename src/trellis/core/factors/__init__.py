@@ -9,6 +9,7 @@ from trellis.core.factors.asking import (
     options_of_passkey,
     set_up_app,
     was_taken,
+    was_taken_since,
 )
 from trellis.core.factors.challenges import (
     decode,

@@ -1,6 +1,7 @@
 """What the panel needs to set up a second factor or to ask for one. These functions only read, and change nothing."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final
 
 from trellis.core.factors import passkeys as webauthn
@@ -104,6 +105,13 @@ def was_taken(gate: Gate, login: str, binding: str, pending: str, evidence: Evid
             return False
         used_at = find_last_use(tx, gate.environment, now, admin.id, evidence)
     return used_at is not None and was_pending(pending, used_at)
+
+
+def was_taken_since(gate: Gate, admin: int, since: float, evidence: Evidence) -> bool:
+    """Return whether a code from an app was used after a time in seconds: the form was most likely sent twice."""
+    with gate.store.reading() as tx:
+        used_at = find_last_use(tx, gate.environment, gate.now(), admin, evidence)
+    return used_at is not None and datetime.fromisoformat(used_at).timestamp() > since
 
 
 def _find_enabled(tx: Transaction, login: str) -> Administrator | None:

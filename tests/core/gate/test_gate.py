@@ -100,6 +100,7 @@ def test_any_key_may_say_hello_and_learns_what_it_may_do(gate: Gate, key: MakeKe
             "expiresAt": "2026-02-01T09:30:00.000Z",
             "operations": ["blogs.delete", "forums.list"],
             "bounds": {},
+            "perDay": None,
         },
     }
     assert gate.run(Call("core.hello", Actor("key", 9, "Nobody", frozenset()))).value["key"]["operations"] == []

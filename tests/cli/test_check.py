@@ -103,6 +103,13 @@ def test_the_check_tells_how_far_the_log_and_undo_reach_back(
     )
 
 
+@pytest.mark.usefixtures("community")
+def test_no_change_can_be_undone_for_longer_than_its_event_is_kept(trellis_json: TrellisJson, nowhere: Environment) -> None:
+    nowhere(keep_events="14")
+    kept = trellis_json("check")["kept"]
+    assert (kept["events"]["days"], kept["snapshots"]["days"]) == (14, 14)
+
+
 def test_repairing_a_sound_community_leaves_no_event(community: Community, trellis_json: TrellisJson, events: Events) -> None:
     before = events()
 

@@ -414,6 +414,23 @@ def test_an_earlier_change_can_be_undone_after_what_could_not_be_read_was_mended
     assert run("calendars.get", community.meetups)["name"] == "Meetups"
 
 
+def test_what_cannot_be_read_is_mended_as_well_if_it_was_moved_before(
+    community: Community, plant: Plant, trellis: Trellis, run: Run, events: Events, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    monkeypatch.setattr("trellis.store.check._BATCH", 1)
+    run("forums.update", community.staff, name="Team")
+    plant("UPDATE nodes SET parent_id = {wiki}, fields = '[]' WHERE kind = 'forums' AND id = {staff}", **vars(community))
+    if engine == "sqlite":  # PostgreSQL's JSON columns hold only JSON
+        plant("UPDATE nodes SET fields = '[' WHERE kind = 'forums' AND id = {staff}", **vars(community))
+
+    result = trellis("check", "--repair")
+
+    assert result.exit_code == 0, result.output
+    assert run("forums.get", community.staff)["parentId"] is None
+    assert trellis("restore", events()[-2]["seq"]).exit_code == 0
+    assert run("forums.get", community.staff)["name"] == "Staff"
+
+
 def test_names_that_nobody_can_see_whole_are_told_and_mended(
     community: Community, plant: Plant, trellis: Trellis, run: Run, gate: Gate, events: Events
 ) -> None:

@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+import orjson
+
 from trellis.core.check.names import check_names, walk_pages
 from trellis.core.check.soundness import Examination, Problem, ProblemGroup, build_finding, examine
 from trellis.core.check.steps import Steps
@@ -21,7 +23,7 @@ from trellis.sentences import join, say, say_many
 from trellis.store import check, events, keys, lists, nodes, requests, siblings, snapshots
 from trellis.store.check import UnreadableValue
 from trellis.store.counters import read_counters, set_counter
-from trellis.store.nodes import deleted_ids
+from trellis.store.nodes import Node, deleted_ids
 
 _KEYS: Final = "keys"
 _EVENTS: Final = "events"
@@ -243,9 +245,19 @@ def _misplacement(context: Context, kind: NodeKind, free: Iterator[int], node: i
 
 
 def _move_to_top(context: Context, kind: NodeKind, free: Iterator[int], node: int) -> None:
-    if (found := nodes.find(context.tx, kind.name, node)) is not None:
+    if (found := _find_readable(context, kind, node)) is not None:
         snapshots.save(context.tx, kind.name, found, "changed")
     siblings.move_to_top_level(context.tx, kind.name, node, next(free))
+
+
+def _find_readable(context: Context, kind: NodeKind, node: int) -> Node | None:
+    """Read a node; return None if its fields or permissions are not JSON objects, for which it is repaired later."""
+    try:
+        found = nodes.find(context.tx, kind.name, node)
+    except orjson.JSONDecodeError:
+        return None
+    is_readable = found is not None and isinstance(found.fields, dict) and isinstance(found.permissions, dict)
+    return found if is_readable else None
 
 
 def _check_tree(context: Context, kind: NodeKind, free: Iterator[int]) -> Iterator[ProblemGroup]:

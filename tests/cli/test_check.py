@@ -143,6 +143,23 @@ def test_many_faults_at_once(
     assert run("categories.get", community.dark_skins)["path"] == "Skins > Dark skins"
 
 
+def test_clients_learn_which_nodes_were_repaired(
+    community: Community, plant: Plant, trellis: Trellis, run: Run, clock: Clock
+) -> None:
+    clock.move(days=1)
+    plant(
+        "UPDATE nodes SET parent_id = 404 WHERE kind = 'forums' AND id = {help}",
+        "UPDATE nodes SET name_key = '' WHERE kind = 'forums' AND id = {staff}",  # which no client sees
+        'UPDATE nodes SET fields = \'{{"description": "", "owner": "", "groups": "*", "pinned": 0}}\' WHERE kind = \'blogs\'',
+        **vars(community),
+    )
+
+    assert trellis("check", "--repair").exit_code == 0
+
+    changed = [node["id"] for kind in ("forums", "blogs") for node in run(f"{kind}.list", updatedSince=clock.text)["results"]]
+    assert changed == [community.help, community.notebook]
+
+
 def test_of_very_many_repairs_the_first_are_listed(
     community: Community, plant: Plant, trellis: Trellis, monkeypatch: pytest.MonkeyPatch
 ) -> None:

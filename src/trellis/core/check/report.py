@@ -247,7 +247,7 @@ def _misplacement(context: Context, kind: NodeKind, free: Iterator[int], node: i
 def _move_to_top(context: Context, kind: NodeKind, free: Iterator[int], node: int) -> None:
     if (found := _find_readable(context, kind, node)) is not None:
         snapshots.save(context.tx, kind.name, found, "changed")
-    siblings.move_to_top_level(context.tx, kind.name, node, next(free))
+    siblings.move_to_top_level(context.tx, kind.name, node, next(free), context.at)
 
 
 def _find_readable(context: Context, kind: NodeKind, node: int) -> Node | None:

@@ -15,6 +15,7 @@ from trellis.sentences import say
 from trellis.store.check import StoredNode
 from trellis.store.nodes import Node, fold_name
 
+_NAME_KEY: Final = "name key"  # the problem whose repair does not change the record
 _DIGEST: Final = "$argon2"  # every password hash begins with this
 _GROUPS: Final = Groups()
 _FEW: Final = 1000  # bytes of a list of groups
@@ -69,7 +70,8 @@ def examine(kind: NodeKind, stored: StoredNode, groups: AbstractSet[int] | None)
     permissions = examiner.permissions(stored.permissions)
     examiner.moments(stored)
     examiner.external_id(stored)
-    changes = (name, fields, permissions) != (stored.name, stored.fields, stored.permissions)
+    # Not by comparing the values: 1 equals True.
+    changes = any(problem.repairable and problem.problem != _NAME_KEY for problem in examiner.problems)
     node = Node(
         id=stored.id,
         parent_id=stored.parent_id,
@@ -116,7 +118,7 @@ class _Examiner:
                 self._add("name", say("its name is stored as {name}, with spaces around it", name=quote(stored.name)))
         if fold_name(stored.name) != stored.name_key:
             self._add(
-                "name key",
+                _NAME_KEY,
                 say(
                     "it is sorted and found as {key}, but its name is {name}",
                     key=quote(stored.name_key),

@@ -10,7 +10,7 @@ from trellis.store.siblings import btree
 from trellis.store.siblings.btree import Block, are_consistent
 from trellis.store.siblings.positions import IN_BLOCK_0, KIND, POSITION, count_children, is_child, parent_param
 from trellis.store.siblings.rows import note_order
-from trellis.store.siblings.tree import SiblingTree, Slot
+from trellis.store.siblings.tree import SiblingTree, Slot, assign_many
 from trellis.store.tables import nodes, sibling_blocks
 
 _c, _b = nodes.c, sibling_blocks.c
@@ -95,9 +95,9 @@ def find_free_offset(tx: Transaction, kind: str) -> int:
     return max(behind, count_children(tx, kind, None))
 
 
-def move_to_top_level(tx: Transaction, kind: str, node: int, offset: int) -> None:
-    """Move a node to the top level, to an offset from `find_free_offset` on that is still free.
+def move_to_top_level(tx: Transaction, kind: str, node: int, offset: int, at: str) -> None:
+    """Move a node to the top level, to an offset from `find_free_offset` on that is still free, and set its `updated_at` to `at`.
 
     It is in block 0 even if the others have blocks: the caller repairs the top level and the old parent afterwards.
     """
-    SiblingTree(tx, kind, None).assign(node, Slot(0, offset))
+    assign_many(tx, kind, {node: (None, Slot(0, offset))}, at)

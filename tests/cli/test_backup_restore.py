@@ -20,7 +20,7 @@ from trellis.core.actor import TERMINAL
 from trellis.core.operation import Call
 from trellis.settings import Settings
 from trellis.store import sqlite
-from trellis.store.backup import restore
+from trellis.store.backup import backup, restore
 from trellis.store.engine import FileLock
 
 pytestmark = pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
@@ -186,10 +186,26 @@ def test_nothing_is_restored_while_a_service_runs(live: Trellis) -> None:
     assert has_forum(live, "Later")
 
 
-def test_nothing_else_uses_the_database_during_a_restore_and_says_why(live: Trellis) -> None:
+def test_nothing_is_restored_while_a_copy_is_made(live: Trellis, monkeypatch: pytest.MonkeyPatch) -> None:
+    restored = []
+
+    def back_up(*given: Any) -> None:
+        restored.append(live("backup", "restore", "copy.db"))
+        backup(*given)
+
+    monkeypatch.setattr("trellis.cli.backup.commands.backup", back_up)
+
+    assert live("backup", "another.db").exit_code == 0
+    assert restored[0].exit_code == 1
+    assert "live.db is in use by another process, and it must not be: stop the service" in restored[0].stderr
+    assert has_forum(live, "Later")
+
+
+@pytest.mark.parametrize("command", [("run", "forums.list"), ("backup", "another.db")])
+def test_nothing_else_uses_the_database_during_a_restore_and_says_why(live: Trellis, command: tuple[str, ...]) -> None:
     settings = Settings.load({"TRELLIS_DATABASE_URL": f"sqlite:///{LIVE}"}, None)
     with restore.prepare_restore(settings, LIVE, Path("copy.db")):
-        result = live("run", "forums.list")
+        result = live(*command)
 
     assert result.exit_code == 1
     assert result.stderr == (

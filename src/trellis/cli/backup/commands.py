@@ -23,6 +23,8 @@ from trellis.settings import Settings
 from trellis.store import last_runs
 from trellis.store.backup import Damaged, NotRestorable, backup, prepare_restore
 from trellis.store.condition import Condition, explain_condition, find_condition, find_file
+from trellis.store.engine import FileLock
+from trellis.store.sqlite import describe_wal_reset_bug
 
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 _EVERY: Final = re.compile(r"([1-9][0-9]{0,3})([mhd])", re.ASCII)
@@ -101,7 +103,7 @@ def _copy_once(settings: Settings, source: Path, file: Path) -> None:
 
 def copy_database(settings: Settings, source: Path, target: Path, named: Path | None = None) -> None:
     """Copy a database, verify the copy, and record its time in the database. Raises Failure, which names `named` if given."""
-    with explaining(settings), _explaining_files(named or target):
+    with explaining(settings), _explaining_files(named or target), _keeping_restores_out(source):
         try:
             with progress_of("Copying pages") as progress:
                 backup(source, target, progress)
@@ -114,6 +116,18 @@ def copy_database(settings: Settings, source: Path, target: Path, named: Path | 
         except KeyboardInterrupt:  # the copy would be left under the name of one that is not complete
             target.unlink(missing_ok=True)
             raise
+
+
+@contextmanager
+def _keeping_restores_out(database: Path) -> Iterator[None]:
+    """Hold the lock that every command holds while it has the database open. Raises DatabaseInUse."""
+    lock = FileLock(database)
+    if describe_wal_reset_bug() is None:  # otherwise the lock would be exclusive, and a running service could not be copied
+        lock.share()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _note(settings: Settings) -> None:

@@ -239,6 +239,18 @@ def test_a_number_that_is_text_is_told_and_the_rest_is_checked(
     assert "found as 'tools', but its name is" in result.stdout.replace("\n", " ")
 
 
+@pytest.mark.usefixtures("community")
+def test_nothing_counts_as_repairable_while_no_repair_could_be_recorded(plant: Plant, run: Run, trellis: Trellis) -> None:
+    plant("UPDATE nodes SET name_key = 'tools' WHERE kind = 'groups' AND id = 3", "UPDATE counters SET total = 4000000000000000000")
+
+    found, repaired = run("check.list"), trellis("check", "--repair")
+
+    assert ("name key", False) in [(problem["problem"], problem["repairable"]) for problem in found["problems"]]
+    assert found["repairable"] == 0
+    assert repaired.exit_code == 1
+    assert "`trellis check --repair` can repair" not in repaired.stdout
+
+
 def test_a_password_in_plain_text_is_told_but_not_shown(community: Community, plant: Plant, trellis: Trellis) -> None:
     plant(
         'UPDATE nodes SET fields = \'{{"description": "", "type": "discussions", "password": "hunter2", "theme": null, '

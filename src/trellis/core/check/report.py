@@ -69,13 +69,15 @@ def _list(context: Context) -> Outcome:
     with context.tx.reading_everything():
         steps = Steps.count(context)
         unreadable = [*check.find_unreadable(context.tx, steps.scan)]
+        is_recordable = _HISTORY.isdisjoint(list_unreadable(unreadable))
         for problem in (problem for finding in _findings(context, unreadable, steps) for problem in finding.problems):
+            is_repairable = problem.repairable and is_recordable
             count += 1
-            repairable += problem.repairable
+            repairable += is_repairable
             if len(listed) < most:
-                listed.append(problem._asdict())
+                listed.append(problem._replace(repairable=is_repairable)._asdict())
         checked = {kind: size for kind, (size, _) in steps.sizes.items()}
-        kept = _retention(context, is_readable=_HISTORY.isdisjoint(list_unreadable(unreadable)))
+        kept = _retention(context, is_readable=is_recordable)
     return Outcome({"checked": checked, "kept": kept, "count": count, "repairable": repairable, "problems": listed})
 
 

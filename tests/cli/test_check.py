@@ -295,6 +295,18 @@ def test_a_grant_of_an_operation_that_is_gone(trellis_json: TrellisJson, trellis
     assert trellis_json("keys", "show", "1")["grants"] == ["forums.get"]
 
 
+def test_bounds_go_with_a_grant_of_an_operation_that_is_gone(trellis_json: TrellisJson, trellis: Trellis, plant: Plant) -> None:
+    trellis("keys", "create", "Plugin", "--grant", "forums.get")
+    plant(
+        'UPDATE api_keys SET grants = \'["forums.get", "galleries.get"]\'',
+        """UPDATE api_keys SET bounds = '{"forums.get": {"perDay": 5}, "galleries.get": {"perDay": 7}}'""",
+    )
+
+    trellis("check", "--repair")
+
+    assert trellis_json("keys", "show", "1")["bounds"] == {"forums.get": {"perDay": 5}}
+
+
 def test_only_so_many_problems_are_listed_and_all_are_counted(community: Community, plant: Plant, run: Run) -> None:
     plant("UPDATE nodes SET name_key = '?' WHERE kind <> 'groups'")
 

@@ -258,8 +258,7 @@ def _find_readable(context: Context, kind: NodeKind, node: int) -> Node | None:
         found = nodes.find(context.tx, kind.name, node)
     except orjson.JSONDecodeError:
         return None
-    is_readable = found is not None and isinstance(found.fields, dict) and isinstance(found.permissions, dict)
-    return found if is_readable else None
+    return found if found is not None and all(isinstance(one, dict) for one in (found.fields, found.permissions)) else None
 
 
 def _check_tree(context: Context, kind: NodeKind, free: Iterator[int]) -> Iterator[ProblemGroup]:
@@ -388,7 +387,8 @@ def _check_grants(context: Context) -> Iterator[ProblemGroup]:
         if gone and not key.revoked_at:
             kept = [grant for grant in key.grants if grant in context.environment.grantable]
             detail = say("it is granted operations that no longer exist: {names}", names=", ".join(gone))
-            new = replace(key, grants=kept, updated_at=context.at)
+            bounds = {name: bound for name, bound in key.bounds.items() if name in kept}
+            new = replace(key, grants=kept, bounds=bounds, updated_at=context.at)
             yield build_finding(_KEYS, key.id, "grant", detail, partial(keys.update, context.tx, new))
 
 

@@ -249,6 +249,13 @@ def test_a_time_that_cannot_be_meant_is_a_sentence(trellis: Trellis, every: str)
 
 
 @on_sqlite
+def test_a_number_of_copies_to_keep_needs_a_schedule(trellis: Trellis) -> None:
+    result = trellis("backup", "copies", "--keep", "3")
+    assert (result.exit_code, result.stderr) == (2, "--keep is for --every.\n")
+    assert list(Path.cwd().iterdir()) == []
+
+
+@on_sqlite
 def test_it_copies_at_once_and_ends_when_it_is_told_to(settings: Settings, tmp_path: Path) -> None:
     (output := tmp_path / "output").touch()
     process = ForkedProcess(("backup", "copies", "--every", "1d"), tmp_path, environment(settings), output)

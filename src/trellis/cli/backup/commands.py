@@ -26,6 +26,7 @@ from trellis.store.condition import Condition, explain_condition, find_condition
 from trellis.store.engine import FileLock
 from trellis.store.sqlite import describe_wal_reset_bug
 
+_KEPT: Final = 7  # copies that a schedule keeps if nobody says how many
 _UNITS: Final = {"m": "minutes", "h": "hours", "d": "days"}
 _EVERY: Final = re.compile(r"([1-9][0-9]{0,3})([mhd])", re.ASCII)
 
@@ -62,9 +63,14 @@ def create_backup(
             help="Make a copy now, and another each time this has passed, until SIGTERM: 30m, 6h, 1d.", show_default=False
         ),
     ] = None,
-    keep: Annotated[int, typer.Option(min=1, max=10_000, help="With --every, how many copies to keep.")] = 7,
+    keep: Annotated[
+        int | None,
+        typer.Option(min=1, max=10_000, help="With --every, how many copies to keep.", show_default=str(_KEPT)),
+    ] = None,
 ) -> None:
     """Copy the SQLite database as it is now, while it is in use, and verify the copy. Only you may read it."""
+    if keep is not None and every is None:
+        raise Failure("--keep is for --every.", MISUSED)
     settings = Settings.load()
     source = _sqlite_file(settings, "copies SQLite databases", "pg_dump --format=custom --file=FILE ADDRESS")
     with explaining(settings):
@@ -75,7 +81,7 @@ def create_backup(
         _copy_once(settings, source, file)
         show(f"Copied {source} to {file} ({file.stat().st_size:,} bytes).")
         return
-    schedule = Schedule(file, parse_interval(every), keep)
+    schedule = Schedule(file, parse_interval(every), keep or _KEPT)
     configure_logs(settings)
     run_schedule(schedule, source, lambda target: copy_database(settings, source, target))
 

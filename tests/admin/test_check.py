@@ -1,5 +1,7 @@
 """The check of the database in the panel: nothing is read before somebody asks for it, and what is wrong can be repaired."""
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import text
 
@@ -37,3 +39,14 @@ def test_what_is_wrong_is_found_and_repaired(admin: Visitor, gate: Gate, communi
     assert (again.status_code, again.headers["location"]) == (303, "/admin/check")
     assert "1 problem was repaired." in page_text(admin.get("/check"))
     assert run("check.list")["count"] == 0
+
+
+def test_a_repair_that_takes_too_long_here_can_be_made_in_a_terminal(admin: Visitor, gate: Gate, community: Community) -> None:
+    _damage(gate, community.news)
+    found = admin.post("/check", find_form(admin.get("/check"), "/check").filled())
+    gate.calls.environment = replace(gate.environment, job_timeout=0)
+
+    refused = admin.post("/check/repair", find_form(found, "/check/repair").filled())
+
+    assert refused.status_code == 409
+    assert "it takes too long here. Run trellis check --repair in a terminal." in page_text(refused).replace("`", "")

@@ -10,6 +10,7 @@ from trellis.admin.chart import build_chart
 from trellis.admin.overview.concerns import find_concerns
 from trellis.admin.page import Page, PageRequest
 from trellis.core.admins import lacks_local_owner
+from trellis.core.events import TookTooLong
 from trellis.core.fields import shift_timestamp
 from trellis.sentences import say, say_many
 
@@ -49,7 +50,11 @@ async def check(request: PageRequest) -> Response:
 
 async def repair(request: PageRequest) -> Response:
     """Repair what can be repaired safely."""
-    repaired = (await request.perform_once("check.repair", {})).value["repaired"]
+    try:
+        repaired = (await request.perform_once("check.repair", {})).value["repaired"]
+    except TookTooLong as refused:  # its advice is for what can be sent in parts
+        refused.detail = say("Nothing was repaired: it takes too long here. Run `trellis check --repair` in a terminal.")
+        raise
     return request.redirect(
         "/check",
         say_many(repaired, "{count:,} problem was repaired.", "{count:,} problems were repaired.")

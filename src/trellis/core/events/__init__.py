@@ -16,7 +16,7 @@ from trellis.core.events.event import (
 )
 from trellis.core.events.feed import EVENT_LIST, EVENTS
 from trellis.core.events.inside import hide_outside
-from trellis.core.events.recorder import Recorder, refuse_overdue
+from trellis.core.events.recorder import Recorder, TookTooLong, refuse_overdue
 from trellis.core.events.undo_state import find_undoing_events, is_past_undo, refuse_undone, serialize_with_undo
 from trellis.core.operation import Operation
 

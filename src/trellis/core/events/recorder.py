@@ -14,9 +14,13 @@ from trellis.store.alarms import Alarm
 from trellis.store.engine import Transaction
 
 
-def refuse_overdue(operation: str, limit: float | None) -> Refused:
+class TookTooLong(Refused):
+    """The call has not ended in the time that it may keep other writes waiting."""
+
+
+def refuse_overdue(operation: str, limit: float | None) -> TookTooLong:
     """Return the refusal of a call that was ended because it took longer than a number of seconds."""
-    return Refused(
+    return TookTooLong(
         "TOO_LONG",
         say_many(
             int(limit or 0),

@@ -50,3 +50,23 @@ def test_a_repair_that_takes_too_long_here_can_be_made_in_a_terminal(admin: Visi
 
     assert refused.status_code == 409
     assert "it takes too long here. Run trellis check --repair in a terminal." in page_text(refused).replace("`", "")
+
+
+def test_a_repair_that_left_problems_says_so(
+    admin: Visitor, gate: Gate, community: Community, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trellis.core.check.report._MAX_REPAIRS", 1)
+    _damage(gate, community.news)
+    _damage(gate, community.help)
+    found = admin.post("/check", find_form(admin.get("/check"), "/check").filled())
+
+    told = []
+    for _ in range(2):
+        admin.post("/check/repair", find_form(found, "/check/repair").filled())
+        page = admin.get("/check")
+        told.append(page_text(page))
+        found = admin.post("/check", find_form(page, "/check").filled())
+
+    assert "1 problem was repaired. There are more: check again" in told[0]
+    assert "1 problem was repaired." in told[1]
+    assert "There are more" not in told[1]

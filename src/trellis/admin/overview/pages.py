@@ -12,7 +12,7 @@ from trellis.admin.page import Page, PageRequest
 from trellis.core.admins import lacks_local_owner
 from trellis.core.events import TookTooLong
 from trellis.core.fields import shift_timestamp
-from trellis.sentences import say, say_many
+from trellis.sentences import join, say, say_many
 
 _MAX_EVENTS: Final = 8
 
@@ -51,16 +51,17 @@ async def check(request: PageRequest) -> Response:
 async def repair(request: PageRequest) -> Response:
     """Repair what can be repaired safely."""
     try:
-        repaired = (await request.perform_once("check.repair", {})).value["repaired"]
+        value = (await request.perform_once("check.repair", {})).value
     except TookTooLong as refused:  # its advice is for what can be sent in parts
         refused.detail = say("Nothing was repaired: it takes too long here. Run `trellis check --repair` in a terminal.")
         raise
-    return request.redirect(
-        "/check",
-        say_many(repaired, "{count:,} problem was repaired.", "{count:,} problems were repaired.")
-        if repaired
-        else say("There was nothing to repair."),
-    )
+    if repaired := value["repaired"]:
+        told = say_many(repaired, "{count:,} problem was repaired.", "{count:,} problems were repaired.")
+    else:
+        told = say("There was nothing to repair.")
+    if value["more"]:
+        told = join((told, say("There are more: check again, and repair them as well.")))
+    return request.redirect("/check", told)
 
 
 PAGES: Final = (

@@ -204,14 +204,19 @@ def _has_one_host(scope: Scope) -> bool:
     return hosts == 1 or (hosts == 0 and scope.get("http_version") != "1.1")
 
 
-def create(shared: Path | None = None, metrics_port: int | None = None, hooks: ServerHooks | None = None) -> Application:
-    """Create the application from the environment, for a server such as uvicorn: `uvicorn --factory trellis.asgi:create`.
+def create(
+    settings: Settings | None = None,
+    shared: Path | None = None,
+    metrics_port: int | None = None,
+    hooks: ServerHooks | None = None,
+) -> Application:
+    """Create the application, by default from the environment, for a server: `uvicorn --factory trellis.asgi:create`.
 
     `shared` is a folder in which the processes of one service share their metrics. If TRELLIS_METRICS_LISTEN is set, the metrics
     are served only on `metrics_port`. `hooks` are functions that the server calls outside of ASGI. Raises RuntimeError if the
     database cannot be used as it is.
     """
-    settings = Settings.load()
+    settings = settings or Settings.load()
     if (condition := find_condition(settings)) is not Condition.READY:
         raise RuntimeError(explain_condition(settings, condition))
     application = Application(settings, shared=shared, metrics_port=metrics_port, hooks=hooks)

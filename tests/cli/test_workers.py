@@ -165,6 +165,17 @@ def test_a_worker_that_dies_while_it_is_replaced_has_one_successor(serve: MakeSe
     assert len(list(filter(runs, pids(service.output, "started")))) == 2
 
 
+def test_a_worker_that_begins_later_has_the_settings_of_the_others(serve: MakeService, key: MakeKey, tmp_path: Path) -> None:
+    service, text = serve(options=TWO), key("*")
+    old = serving(service, 2)
+    (tmp_path / ".env").write_text("TRELLIS_COMMUNITY_NAME=Another\nTRELLIS_RATE_LIMIT=7\n")
+    service.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: len(pids(service.output)) == 4 and not any(map(runs, old)))
+    answer = service.call("GET", "core/hello", text)
+    assert answer.json()["communityName"] == service.settings.community_name
+    assert answer.headers["X-RateLimit-Limit"] == str(service.settings.rate_limit)
+
+
 @pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
 def test_sighup_with_one_worker_is_not_its_end(serve: MakeService) -> None:
     service = serve()

@@ -263,10 +263,13 @@ def _make_shared_folder() -> TemporaryDirectory[str]:
         ) from None
 
 
-def _load_application(shared: Path | None, metrics_port: int | None, hooks: ServerHooks) -> Any:
-    """Load and create the application, in the process that serves."""
+def _load_application(settings: Settings, shared: Path | None, metrics_port: int | None, hooks: ServerHooks) -> Any:
+    """Load and create the application, in the process that serves, with the settings of the first start.
+
+    The file of settings may have changed since, and a worker must not serve another database than its siblings.
+    """
     with uncollected():
-        return import_module("trellis.asgi").create(shared, metrics_port, hooks)
+        return import_module("trellis.asgi").create(settings, shared, metrics_port, hooks)
 
 
 def _config(settings: Settings, descriptors: int, metrics_port: int | None, shared: Path | None = None) -> uvicorn.Config:
@@ -275,7 +278,7 @@ def _config(settings: Settings, descriptors: int, metrics_port: int | None, shar
     logging.getLogger("uvicorn.error").addFilter(OncePerMinute())  # the parser warns there of requests that it cannot read
     hooks, limits = ServerHooks(), limits_of(settings, descriptors)
     return uvicorn.Config(
-        partial(_load_application, shared, metrics_port, hooks),
+        partial(_load_application, settings, shared, metrics_port, hooks),
         factory=True,
         loop="uvloop",
         http=make_protocol(limits, hooks, metrics_port),

@@ -1,6 +1,7 @@
 """What a monitoring system reads at /metrics, and who may."""
 
 import asyncio
+import os
 import threading
 from dataclasses import replace
 from functools import partial
@@ -380,6 +381,18 @@ def test_what_a_worker_has_told_stays_in_the_sum_if_it_is_killed_right_after_tha
             assert others.numbers["requests", ("api", "core.hello", "2xx")] == told
     finally:
         api.close()
+
+
+def test_no_file_grows_so_old_that_the_system_deletes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trellis.metrics.shared._TOUCH_EVERY", 0)
+    living, ended = SharedSamples(tmp_path, Sample), SharedSamples(tmp_path, Sample)
+    living.write()
+    asyncio.run(ended.stop())
+    for file in tmp_path.iterdir():
+        os.utime(file, (0, 0))
+    living.write()
+    assert [file.suffix for file in tmp_path.iterdir() if file.stat().st_mtime > 0].count(".lock") == 2
+    assert all(file.stat().st_mtime > 0 for file in tmp_path.iterdir())
 
 
 def test_the_last_writing_waits_for_one_that_is_not_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,11 @@ since a later process can have the same one. The parent removes the folder when 
 import asyncio
 import fcntl
 import logging
+import math
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +27,7 @@ log = logging.getLogger(__name__)
 
 _EVERY: Final = 1.0  # seconds between two writes
 _LOCK: Final = ".lock"
+_TOUCH_EVERY: Final = 3600.0  # seconds: systems delete files from folders for temporary ones after days without a change
 
 
 class SharedSamples:
@@ -38,6 +41,7 @@ class SharedSamples:
         self._lock: int | None = None
         self._writing = threading.Lock()  # the last write must not overlap with an earlier one
         self._task: asyncio.Task[None] | None = None
+        self._touched_at = -math.inf
 
     def start(self) -> None:
         """Start writing every second, in the running event loop."""
@@ -70,6 +74,9 @@ class SharedSamples:
             if self._lock is not None:
                 with suppress(OSError):
                     self._replace(sample)
+            if time.monotonic() - self._touched_at >= _TOUCH_EVERY:
+                self._touched_at = time.monotonic()
+                self._touch_files()
             return sample
 
     def _find_file(self) -> int | None:
@@ -90,6 +97,12 @@ class SharedSamples:
         draft = self._own.with_suffix(".new")
         draft.write_bytes(orjson.dumps(content))
         draft.replace(self._own)
+
+    def _touch_files(self) -> None:
+        """Let all files seem new: those of workers that have ended, and locks, are not written again, and must not be deleted."""
+        for file in self._folder.glob("*.*"):
+            with suppress(OSError):  # its worker has just replaced it
+                os.utime(file)
 
     def read(self) -> Iterator[tuple[Sample, bool]]:
         """Read the samples of the other processes, each with whether the process is alive."""

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -186,6 +187,22 @@ def test_a_database_that_does_not_answer_is_not_waited_for(watched: ApiClient, m
         found = parse(read(watched).text)
         assert found["database_up"][()] == 0
         assert found["workers"][()] == 1
+    finally:
+        answers.set()
+
+
+def test_reads_that_hang_do_not_hold_up_the_metrics(watched: ApiClient) -> None:
+    answers = threading.Event()
+
+    async def take_the_shared_thread() -> asyncio.Future[bool]:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        return loop.run_in_executor(None, answers.wait, GIVE_UP)
+
+    reading = watched.do(take_the_shared_thread())
+    try:
+        assert parse(read(watched).text)["workers"][()] == 1
+        assert not reading.done()
     finally:
         answers.set()
 

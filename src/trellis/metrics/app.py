@@ -4,6 +4,7 @@ import asyncio
 import hmac
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -42,7 +43,9 @@ class Metrics:
         self._shared = SharedSamples(folder, self._take) if folder is not None and self._settings.has_metrics else None
         self._figures: tuple[float, Figures | None] = (-_FRESH, None)
         self._answering = asyncio.Lock()
+        # Threads of their own, since reads from a database that hangs may hold all shared ones.
         self._reading = SharedRead("trellis-metrics", self._read_figures)
+        self._encoding = ThreadPoolExecutor(1, "trellis-metrics-text")
 
     def start(self) -> None:
         """Start sharing the metrics with other workers, in the running event loop."""
@@ -50,10 +53,11 @@ class Metrics:
             self._shared.start()
 
     async def stop(self) -> None:
-        """Stop sharing, and close the reader of the database."""
+        """Stop sharing, and end the threads."""
         if self._shared is not None:
             await self._shared.stop()
         self._reading.close()
+        self._encoding.shutdown(wait=False)
 
     async def respond(self, scope: Scope) -> tuple[int, bytes, str]:
         """Return the status, body and content type of the response to a request."""
@@ -64,7 +68,8 @@ class Metrics:
             return 405, b"Only GET reads the metrics.\n", _TEXT
         async with self._answering:  # one at a time, so that frequent scrapes hold up only each other
             figures = await self._find_figures()
-            body, kind = await asyncio.to_thread(self._encode, figures, headers.get(b"accept", b"").decode("latin-1"))
+            accepted = headers.get(b"accept", b"").decode("latin-1")
+            body, kind = await asyncio.get_running_loop().run_in_executor(self._encoding, self._encode, figures, accepted)
         return 200, body, kind
 
     async def _judge(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[int, bytes, str] | None:

@@ -15,6 +15,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -41,6 +42,7 @@ class SharedSamples:
         self._lock: int | None = None
         self._writing = threading.Lock()  # the last write must not overlap with an earlier one
         self._task: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "trellis-metrics-file")
         self._touched_at = -math.inf
 
     def start(self) -> None:
@@ -53,6 +55,7 @@ class SharedSamples:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
+        self._thread.shutdown(wait=False)
         self.write()
         if self._lock is not None:
             os.close(self._lock)
@@ -60,7 +63,8 @@ class SharedSamples:
     async def _run(self) -> None:
         while True:
             try:
-                await asyncio.to_thread(self.write)  # in a thread, so that a slow disk does not hold up requests
+                # In a thread, so that a slow disk does not hold up requests, and that no request holds it up.
+                await asyncio.get_running_loop().run_in_executor(self._thread, self.write)
             except Exception:
                 log.exception("The metrics of this process could not be shared.")
             await asyncio.sleep(_EVERY)

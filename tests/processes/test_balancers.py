@@ -24,6 +24,7 @@ from tests.held_port import held_port
 from tests.program import running
 from tests.service_process import Service
 from tests.wait import GIVE_UP, wait_until
+from trellis.core.structure import LARGEST_DOCUMENT
 
 MANUAL: Final = Path(__file__).parents[2] / "docs" / "scaling-out.md"
 FORUMS: Final = "/api/forums/forums"
@@ -169,6 +170,14 @@ def test_addresses_are_those_of_the_callers(balanced: Balanced, key: MakeKey, ru
         assert service.terminate() == 0
     logged = {(row["address"], row["status"]) for row in run("requests.list", limit=100)["results"]}
     assert logged == {(CALLER, 200), (STRANGER, 403)}
+
+
+def test_a_document_of_any_size_comes_through(balanced: Balanced, key: MakeKey) -> None:
+    head = "format: trellis/1\nname: long\nforums: [{externalId: news, name: News}]\n# "
+    document = head + "x" * (LARGEST_DOCUMENT - len(head) - 100)
+    with balanced.client(key("*")) as client:
+        answer = client.post("/api/core/structure/plan", json={"document": document})
+    assert answer.status_code == 200, answer.text
 
 
 def test_who_has_signed_in_is_known_to_both(balanced: Balanced, run: Run) -> None:

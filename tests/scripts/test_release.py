@@ -16,6 +16,7 @@ import yaml
 from scripts.release import ROOT, list_constraints
 from tests.program import running
 from trellis import __version__
+from trellis.cli import workers
 from trellis.settings import PREFIX, Settings, definitions, variable
 from trellis.store.migrate import migrate
 
@@ -54,6 +55,13 @@ def test_the_containers_of_the_compose_file_may_do_only_what_they_must() -> None
     assert volumes == set(compose["volumes"])
     networks = {network for service in services.values() for network in service.get("networks", ())}
     assert networks <= {*compose["networks"], "default"}
+
+
+def test_supervisors_wait_until_the_service_has_ended_by_itself() -> None:
+    compose: dict[str, Any] = yaml.safe_load((PACKAGING / "compose.yaml").read_text())
+    unit = re.search(r"^TimeoutStopSec=(\d+)$", (PACKAGING / "trellis.service").read_text(), re.MULTILINE)
+    assert unit is not None
+    assert min(int(unit[1]), int(compose["services"]["trellis"]["stop_grace_period"].removesuffix("s"))) > workers.END
 
 
 def test_the_container_has_no_root_and_tells_its_health() -> None:

@@ -34,9 +34,11 @@ TOKEN = "a-long-text-that-nobody-guesses"  # of the tests
 Labels = tuple[tuple[str, str], ...]
 
 
-def read(api: ApiClient, *, token: str | None = TOKEN, address: str = CLIENT_ADDRESS, accept: str = "*/*") -> httpx.Response:
+def read(
+    api: ApiClient, *, token: str | None = TOKEN, address: str = CLIENT_ADDRESS, accept: str = "*/*", scheme: str = "Bearer"
+) -> httpx.Response:
     """Read the metrics."""
-    headers = {"Accept": accept} | ({} if token is None else {"Authorization": f"Bearer {token}"})
+    headers = {"Accept": accept} | ({} if token is None else {"Authorization": f"{scheme} {token}"})
     transport = httpx.ASGITransport(api.application, client=(address, 50_000))
 
     async def ask() -> httpx.Response:
@@ -80,6 +82,12 @@ def test_only_the_token_reads_them(make_api: MakeApiClient, token: str | None) -
     assert refused.status_code == 401
     assert TOKEN not in refused.text
     assert read(api).status_code == 200
+
+
+@pytest.mark.either_engine
+@pytest.mark.parametrize(("scheme", "status"), [("bearer", 200), ("BEARER ", 200), ("Basic", 401), ("Bearer Bearer", 401)])
+def test_the_scheme_of_the_token_is_read_as_for_keys(make_api: MakeApiClient, scheme: str, status: int) -> None:
+    assert read(make_api(metrics_token=TOKEN), scheme=scheme).status_code == status
 
 
 @pytest.mark.either_engine

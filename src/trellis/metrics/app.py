@@ -84,7 +84,8 @@ class Metrics:
                 await self._service.throttle.admit_address(address)
             except Refused:
                 return 429, b"Too many requests without a good key from this address. Wait for a minute.\n", _TEXT
-            if not hmac.compare_digest(headers.get(b"authorization", b""), b"Bearer " + token.encode()):
+            scheme, _, sent = headers.get(b"authorization", b"").strip().partition(b" ")
+            if scheme.lower() != b"bearer" or not hmac.compare_digest(sent.strip(), token.encode()):
                 await self._service.throttle.count_bad_key(address)
                 return 401, b"Send Authorization: Bearer and the text of TRELLIS_METRICS_TOKEN.\n", _TEXT
         return None

@@ -22,6 +22,7 @@ from tests.service_process import Service
 from tests.sqlite_file import open_sqlite
 from tests.wait import wait_until
 from trellis.cli import main, workers
+from trellis.cli import serve as cli_serve
 from trellis.settings import Settings
 
 __all__ = ["serve"]
@@ -54,6 +55,18 @@ def serve_where_a_process_cannot_be_made(which: int) -> None:
         start(process)
 
     BaseProcess.start = fail  # type: ignore[method-assign, assignment]  # in the process of the service alone
+    main()
+
+
+def serve_and_be_told_to_reload_while_it_starts() -> None:
+    """Run the command, which gets SIGHUP before it looks at the database."""
+    bring_up_to_date = cli_serve._bring_up_to_date
+
+    def reload(settings: Settings) -> None:
+        os.kill(os.getpid(), signal.SIGHUP)
+        bring_up_to_date(settings)
+
+    cli_serve._bring_up_to_date = reload
     main()
 
 
@@ -163,6 +176,14 @@ def test_a_worker_that_dies_while_it_is_replaced_has_one_successor(serve: MakeSe
     (tmp_path / "go").touch()
     wait_until(lambda: not any(map(runs, old)))
     assert len(list(filter(runs, pids(service.output, "started")))) == 2
+
+
+@pytest.mark.parametrize("options", [(), TWO])
+@pytest.mark.parametrize("engine", ["sqlite"], indirect=True)
+def test_sighup_while_it_starts_is_not_its_end(serve: MakeService, options: tuple[str, ...]) -> None:
+    service = serve(options=options, program=serve_and_be_told_to_reload_while_it_starts)
+    assert service.client.get(f"{service.address}/healthz").status_code == 200
+    assert service.terminate() == 0
 
 
 def test_a_worker_that_begins_later_has_the_settings_of_the_others(serve: MakeService, key: MakeKey, tmp_path: Path) -> None:

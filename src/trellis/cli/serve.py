@@ -61,6 +61,8 @@ def serve(
     """Serve the REST API, its reference and the administration panel. A SQLite database is created and brought up to date first."""
     settings = Settings.load()
     configure_logs(settings)
+    # From the start, which may take minutes: a supervisor would take the end by this signal for one that was wanted.
+    signal.signal(signal.SIGHUP, lambda *_: log.warning("SIGHUP replaces workers, and there are none now; nothing was done."))
     _judge_library(settings, workers)
     with _bound(host, port) as listener, _bound_for_metrics(settings, port) as apart:
         address = _address(host, listener.getsockname()[1])
@@ -239,9 +241,6 @@ def _run(settings: Settings, listeners: Sequence[socket.socket], workers: int) -
     config = partial(_config, settings, raise_descriptors(), metrics_port)
     try:
         if workers == 1:
-            signal.signal(
-                signal.SIGHUP, lambda *_: log.warning("SIGHUP replaces workers, where there are several; nothing was done.")
-            )
             run_server(config(), listeners)
             return
         with _make_shared_folder() as shared:

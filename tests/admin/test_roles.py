@@ -9,6 +9,7 @@ import pytest
 
 from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.everything import group_alike
+from tests.admin.html_forms import read_forms
 from tests.each_engine import on_engines
 from tests.fixture_types import Events, MakeKey, Run, RunForEvent
 from trellis.admin.app import Panel
@@ -177,6 +178,23 @@ def test_an_owner_gives_a_role(admin: Visitor, run: Run, events: Events) -> None
     made = admin.post("/administrators/new", {"name": "Bo", "login": "bo", "role": "approver", "kinds": ""})
     assert made.status_code == 200
     assert run("admins.get", ada + 1)["role"] == "approver"
+
+
+def test_a_role_that_was_given_in_the_meantime_is_not_put_back(admin: Visitor, run: Run, events: Events) -> None:
+    ada = run("admins.create", name="Ada Berg", login="ada", password=PASSWORD, role="structure-editor", kinds=["forums"])["id"]
+    path = f"/administrators/{ada}/role"
+    (opened,) = (one for one in read_forms(admin.get(path)) if one.action == "")
+    run("admins.set_role", ada, role="auditor")
+    before = len(events())
+    conflict = admin.post(path, opened.filled(("kinds", "calendars")))
+    assert (conflict.status_code, len(events())) == (409, before)
+    said = page_text(conflict)
+    assert "Somebody else changed this administrator in the meantime" in said
+    assert "Role Auditor Structure editor" in said
+    assert "For these kinds all Forums, Calendars" in said
+    (again,) = (one for one in read_forms(conflict) if one.action == "")
+    assert admin.post(path, again.filled()).status_code == 303
+    assert run("admins.get", ada)["kinds"] == ["forums", "calendars"]
 
 
 def test_the_only_owner_cannot_be_demoted(admin: Visitor, mira: int, run: Run) -> None:

@@ -1,6 +1,6 @@
 """The serialised bytes of a record, and its version, which is computed from them: equal bytes have equal versions."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -87,6 +87,18 @@ def check_precondition(expected: tuple[str, ...], before: Mapping[str, Any]) -> 
         raise Refused("PRECONDITION_FAILED", _CHANGED if any(expected) else _NEVER)
 
 
+def fields_version(record: Mapping[str, Any], names: Collection[str]) -> str:
+    """Return the version of some fields of a record: those that a form shows."""
+    return compute_version(encode_json([record[name] for name in sorted(names)]))
+
+
+def check_fields(expected: tuple[str, ...], before: Mapping[str, Any], after: Mapping[str, Any], names: Collection[str]) -> None:
+    """Refuse a form that showed other values of these fields than those stored now, unless it changes none of them."""
+    if expected and fields_version(before, names) not in expected and any(before[name] != after[name] for name in names):
+        raise Refused("PRECONDITION_FAILED", _CHANGED_SINCE_SHOWN)
+
+
+_CHANGED_SINCE_SHOWN: Final = say("Somebody has changed this since it was shown. Nothing was saved.")
 _CHANGED: Final = say("The record has changed since you read it: its ETag is not in If-Match. Read it again before you change it.")
 _NEVER: Final = say(
     'Nothing in If-Match can match: an ETag that begins with W/ never does, and neither does "*" in quotation marks. Leave out W/, '

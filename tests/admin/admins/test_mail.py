@@ -41,6 +41,23 @@ def test_one_says_where_mail_goes_and_which_alarms(admin: Visitor, mira: int, ru
     assert admin.post("/account/mail", {"email": "eve@evil.example"}).status_code == 403
 
 
+def test_an_address_that_was_changed_in_the_meantime_is_not_put_back(admin: Visitor, mira: int, run: Run, events: Events) -> None:
+    admin.post("/account/mail", {"email": "mira@lantern.example", "mailedAlarms": ["new-key"]})
+    opened = find_form(admin.get("/account"), "/account/mail")
+    run("admins.update", mira, email="holm@lantern.example", name="Mira Berg")
+    before = len(events())
+    conflict = admin.post("/account/mail", opened.filled(("mailedAlarms", "new-webhook")))
+    assert (conflict.status_code, len(events())) == (409, before)
+    said = page_text(conflict)
+    assert "Somebody else changed this administrator in the meantime" in said
+    assert "E-mail address holm@lantern.example mira@lantern.example" in said
+    assert "Alarms by mail A key is created A key is created, A webhook is created" in said
+    again = find_form(conflict, "/account/mail")
+    assert admin.post("/account/mail", again.filled(email="holm@lantern.example")).status_code == 303
+    found = run("admins.get", mira)
+    assert (found["email"], found["mailedAlarms"]) == ("holm@lantern.example", ["new-key", "new-webhook"])
+
+
 def test_an_invitation_with_an_address_is_mailed_and_shows_no_link(admin: Visitor, run: Run) -> None:
     page = admin.post(
         "/administrators/new", {"name": "Ada Berg", "login": "ada", "role": "auditor", "email": "ada@lantern.example"}

@@ -3,7 +3,8 @@
 import re
 
 from tests.admin.conftest import Visitor, page_text
-from tests.fixture_types import Run
+from tests.admin.html_forms import find_form
+from tests.fixture_types import Events, Run
 from trellis.core.gate import Gate
 from trellis.core.keys import authenticate
 from trellis.core.operation import Call
@@ -38,6 +39,35 @@ def test_a_filter_is_saved_opened_changed_and_deleted(admin: Visitor) -> None:
     admin.post("/filters/1/delete")
     assert "No saved filters yet" in page_text(admin.get("/filters"))
     assert admin.get("/filters/1").status_code == 404
+
+
+def test_a_filter_that_was_changed_in_the_meantime_is_not_put_back(admin: Visitor, run: Run, events: Events) -> None:
+    for name in ("Refused", "Mine"):
+        admin.post("/filters", {"name": name, "list": "requests", "query": "status=4xx", "shared": "1"})
+    renaming = find_form(admin.get("/filters/2/edit"), "/filters/2/edit")
+    replacing = find_form(admin.get("/requests?status=5xx&_filter=2"), "/filters/2/edit")
+    run("filters.update", 2, name="Ours", shared=False)
+    assert admin.post("/filters/2/edit", replacing.filled()).status_code == 303  # which nobody else has replaced
+    before = len(events())
+    conflict = admin.post("/filters/2/edit", renaming.filled(name="Of Mira"))
+    assert (conflict.status_code, len(events())) == (409, before)
+    assert "Somebody else changed this filter in the meantime" in page_text(conflict)
+    assert "Name Ours Of Mira Shared no yes" in page_text(conflict)
+    refused = admin.post("/filters/2/edit", renaming.filled(name="Refused"))
+    assert (refused.status_code, "another filter of this list" in page_text(refused)) == (400, True)
+    assert admin.post("/filters/2/edit", find_form(refused, "/filters/2/edit").filled(name="Of Mira")).status_code == 409
+    assert admin.post("/filters/2/edit", find_form(conflict, "/filters/2/edit").filled()).status_code == 303
+    assert [(one["name"], one["shared"]) for one in run("filters.list") if one["id"] == 2] == [("Of Mira", True)]
+
+
+def test_a_filter_that_was_replaced_in_the_meantime_is_not_replaced_unseen(admin: Visitor, run: Run) -> None:
+    admin.post("/filters", {"name": "Mine", "list": "requests", "query": "status=4xx"})
+    replacing = find_form(admin.get("/requests?status=5xx&_filter=1"), "/filters/1/edit")
+    run("filters.update", 1, query="status=2xx")
+    conflict = admin.post("/filters/1/edit", replacing.filled())
+    assert (conflict.status_code, "Filter status=2xx status=5xx" in page_text(conflict)) == (409, True)
+    assert admin.post("/filters/1/edit", find_form(conflict, "/filters/1/edit").filled()).status_code == 303
+    assert "status=5xx" in admin.get("/filters/1").headers["location"]
 
 
 def test_a_filter_of_proposals_that_names_no_state_is_open_as_it_was_saved(admin: Visitor, run: Run) -> None:

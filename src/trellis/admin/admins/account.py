@@ -1,6 +1,6 @@
 """One's own account: the password, the mail about alarms, and the sessions with a sign-out for each."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -9,19 +9,22 @@ from trellis.admin.admins.appearance import build_view_form
 from trellis.admin.admins.checking import CheckResult, check_login, clear_failed_attempts
 from trellis.admin.admins.sessions import end_session as end_one
 from trellis.admin.admins.sessions import fetch_sessions
+from trellis.admin.conflicts import VERSION, compare_settings
 from trellis.admin.forms import Form
 from trellis.admin.page import CHOOSE, FIRST_STEPS, Page, PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.admins import ALL, EMAIL, MAILED_ALARMS, PASSWORD, Proven
 from trellis.core.alarms import ALARMS
 from trellis.core.fields import Field, Text
+from trellis.core.version import fields_version
 from trellis.errors import Refused, refuse_fault
-from trellis.sentences import format_seconds, say
+from trellis.sentences import format_seconds, join, say
 
 _HERE: Final = "/account"
 _CURRENT: Final = Field("currentPassword", Text(255), say("The password you signed in with."), required=True)
 _FIELDS: Final = (_CURRENT, PASSWORD)
 _ALARMS: Final = MAILED_ALARMS.name
+_OF_MAIL: Final = (EMAIL.name, _ALARMS)
 _NAMES: Final = tuple(rule.name for rule in ALARMS)
 
 
@@ -34,22 +37,36 @@ def _form(request: PageRequest, typed: Submitted | None = None) -> Form:
     )
 
 
-async def show(request: PageRequest, form: Form | None = None, mail: Form | None = None) -> Response:
+async def show(request: PageRequest, form: Form | None = None, mail: Form | None = None, *, is_conflict: bool = False) -> Response:
     """Show the account, or one of its forms again."""
     form = form or _form(request)
     me = await request.fetch("admins.get", target=request.signed_in.id)
+    shown = request.form.get(VERSION, "") if mail is not None and not is_conflict else None
     wanted = me["mailedAlarms"] if mail is None else request.form.all(_ALARMS)
     return request.page(
         "account.html",
-        status=mail.status if mail else form.status,
+        status=409 if is_conflict else mail.status if mail else form.status,
         title=say("Your account"),
         form=form,
         sessions=await fetch_sessions(request, request.signed_in.id),
         view=build_view_form(request),
         identities=me["identities"],
         mail=(mail or _mail_form(me)) if request.gate.environment.has_mail else None,
+        version=fields_version(me, _OF_MAIL) if shown is None else shown,
+        theirs=_compare_mail(mail, me, wanted) if mail is not None and is_conflict else None,
         mailed=[(rule.name, rule.label, rule.name in wanted or ALL in wanted) for rule in ALARMS],
     )
+
+
+def _compare_mail(mail: Form, me: Mapping[str, Any], wanted: Collection[str]) -> tuple[tuple[str, str, str], ...]:
+    """Compare the address and alarms that were saved in the meantime with those that were typed."""
+
+    def list_alarms(names: Collection[str]) -> str:
+        return join((say(rule.label) for rule in ALARMS if rule.name in names or ALL in names), ", ") or say("none")
+
+    alarms = (say("Alarms by mail"), list_alarms(me[_ALARMS]), list_alarms(wanted))
+    address = compare_settings(mail, me, mail.raw(), lambda _, value: value or say("none"))
+    return (*address, alarms) if alarms[1] != alarms[2] else address
 
 
 def _mail_form(values: Mapping[str, Any] | Submitted) -> Form:
@@ -64,8 +81,10 @@ async def set_mail(request: PageRequest) -> Response:
     try:
         ticked = [name for name in _NAMES if name in request.form.all(_ALARMS)]
         raw = {**form.raw(), _ALARMS: [ALL] if len(ticked) == len(_NAMES) else ticked}
-        await request.perform("admins.update", raw, request.signed_in.id)
+        await request.perform("admins.update", raw, request.signed_in.id, expected=tuple(request.form.all(VERSION)))
     except Refused as refused:
+        if refused.status == 412:
+            return await show(request, mail=form, is_conflict=True)
         return await show(request, mail=form.add_refusal(refused))
     return request.redirect(_HERE, say("Saved."))
 

@@ -8,15 +8,16 @@ from starlette.responses import Response
 from trellis.admin.admins.roles import describe_role
 from trellis.admin.admins.sessions import fetch_admin, fetch_sessions
 from trellis.admin.confirm import Confirmation
-from trellis.admin.conflicts import VERSION, compare_settings, fetch_last_events, find_saved
+from trellis.admin.conflicts import VERSION, compare_settings, fetch_last_events
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted, find_last_page
 from trellis.admin.webhooks import fetch_made_webhooks
-from trellis.core.admins import EMAIL, KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD, admin_version
+from trellis.core.admins import EMAIL, KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD
 from trellis.core.fields import isolate
 from trellis.core.gate import Result
 from trellis.core.operation import is_allowed
+from trellis.core.version import fields_version
 from trellis.errors import Refused
 from trellis.sentences import join, mark, say
 
@@ -44,7 +45,7 @@ async def show(
 ) -> Response:
     """Show an administrator, with the forms that change them."""
     admin = await fetch_admin(request)
-    version = admin_version(admin) if form is None or is_conflict else request.form.get(VERSION, "")
+    shown = request.form.get(VERSION, "") if form is not None and not is_conflict else None
     form = form or _build_form(admin)
     password = password or _build_password_form()
     may_list = is_allowed(request.catalogue.find("admins.sessions"), request.actor, admin["id"])
@@ -58,7 +59,7 @@ async def show(
         sessions=await fetch_sessions(request, admin["id"]) if may_list else [],
         mails=request.gate.environment.mails_links,
         form=form,
-        version=version,
+        version=fields_version(admin, form.fields) if shown is None else shown,
         theirs=compare_settings(form, admin, form.raw(), lambda _, value: value or say("none")) if is_conflict else None,
         password=password,
     )
@@ -84,10 +85,9 @@ async def update(request: PageRequest) -> Response:
             request.require_recent_password()
         await request.perform("admins.update", raw, number, expected=tuple(request.form.all(VERSION)))
     except Refused as refused:
-        if refused.status != 412 or request.stale:
-            return await show(request, form.add_refusal(refused))
-        if await find_saved(request, before, form.raw(), "admins", admin_version) is None:
+        if refused.status == 412 and not request.stale:
             return await show(request, form, is_conflict=True)
+        return await show(request, form.add_refusal(refused))
     return request.redirect(f"{_HERE}/{number}", say("Saved."))
 
 

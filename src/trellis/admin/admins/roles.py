@@ -6,11 +6,13 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.admins.sessions import fetch_admin
+from trellis.admin.conflicts import VERSION, compare_settings
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.core.admins import KINDS, ROLE
 from trellis.core.fields import Field, isolate
 from trellis.core.roles import find_role
+from trellis.core.version import fields_version
 from trellis.errors import Refused
 from trellis.sentences import join, say
 
@@ -40,12 +42,33 @@ def describe_role(admin: Mapping[str, Any], titles: Mapping[str, str]) -> str:
     return say("{title} ({kinds})", title=title, kinds=some) if some else title
 
 
-async def show(request: PageRequest, form: Form | None = None) -> Response:
+async def show(request: PageRequest, form: Form | None = None, *, is_conflict: bool = False) -> Response:
     """Ask for the role of an administrator. Requires that the password was entered recently."""
     admin = await fetch_admin(request)
+    shown = request.form.get(VERSION, "") if form is not None and not is_conflict else None
     form = form or build_role_form(request, admin)
     title = say("The role of {name}", name=isolate(admin["name"]))
-    return request.page("administrators/role.html", title=title, admin=admin, form=form)
+    return request.page(
+        "administrators/role.html",
+        status=409 if is_conflict else None,
+        title=title,
+        admin=admin,
+        form=form,
+        version=fields_version(admin, form.fields) if shown is None else shown,
+        theirs=_compare(request, form, admin) if is_conflict else None,
+    )
+
+
+def _compare(request: PageRequest, form: Form, admin: Mapping[str, Any]) -> tuple[tuple[str, str, str], ...]:
+    """Compare the role that was given in the meantime with the one that was typed."""
+    titles = {kind.name: say(kind.title) for kind in request.kinds}
+
+    def format_value(name: str, value: Any) -> str:
+        if name == ROLE.name:
+            return say(find_role(value).title)
+        return join((titles.get(one, one) for one in value if one), ", ") or say("all")
+
+    return compare_settings(form, admin, form.raw(), format_value)
 
 
 async def give(request: PageRequest) -> Response:
@@ -53,8 +76,10 @@ async def give(request: PageRequest) -> Response:
     admin = await fetch_admin(request)
     form = build_role_form(request, request.form)
     try:
-        result = await request.perform("admins.set_role", form.raw(), admin["id"])
+        result = await request.perform("admins.set_role", form.raw(), admin["id"], expected=tuple(request.form.all(VERSION)))
     except Refused as refused:
+        if refused.status == 412 and not request.stale:
+            return await show(request, form, is_conflict=True)
         return await show(request, form.add_refusal(refused))
     name, title = isolate(admin["name"]), say(find_role(result.value["role"]).word)
     told = say("The role of {name} is {title} as of the next request.", name=name, title=title)

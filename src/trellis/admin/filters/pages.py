@@ -1,15 +1,17 @@
 """All saved filters; saving, opening, changing and deleting one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from starlette.responses import Response
 
+from trellis.admin.conflicts import VERSION, compare_settings
 from trellis.admin.filters.saved import OPENED
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
-from trellis.core.fields import isolate
+from trellis.core.fields import Field, isolate
 from trellis.core.filters import LIST, LISTS, NAME, QUERY, SHARED
+from trellis.core.version import fields_version
 from trellis.errors import Refused
 from trellis.sentences import say
 
@@ -57,26 +59,32 @@ async def create(request: PageRequest) -> Response:
             hidden={name: raw[name] for name in ("list", "query")},
             to=_HERE,
             saved=None,
+            version=None,
+            theirs=None,
             back=raw["list"] if raw["list"] in LISTS else "",
         )
     return request.redirect(f"{_HERE}/{saved['id']}", say("The filter was saved as {name}.", name=isolate(saved["name"])))
 
 
-def _form(request: PageRequest, values: Mapping[str, Any] | None = None) -> Form:
-    return Form(_FIELDS, request.form if values is None else values, labels=_LABELS, help=_HELP)
+def _form(request: PageRequest, values: Mapping[str, Any] | None = None, fields: Sequence[Field] = _FIELDS) -> Form:
+    return Form(fields, request.form if values is None else values, labels=_LABELS, help=_HELP)
 
 
-async def edit(request: PageRequest, form: Form | None = None) -> Response:
+async def edit(request: PageRequest, form: Form | None = None, *, is_conflict: bool = False) -> Response:
     """Show the form that renames a filter, shares it, or deletes it."""
     saved = await _fetch(request)
+    shown = request.form.get(VERSION, "") if form is not None and not is_conflict else None
     form = form or _form(request, saved)
     return request.page(
         "filters/form.html",
+        status=409 if is_conflict else None,
         title=say("Change a saved filter"),
         form=form,
         hidden={},
         to=f"{_HERE}/{saved['id']}/edit",
         saved=saved,
+        version=fields_version(saved, form.fields) if shown is None else shown,
+        theirs=compare_settings(form, saved, form.raw(), lambda _, value: value) if is_conflict else None,
         back="filters",
     )
 
@@ -84,12 +92,14 @@ async def edit(request: PageRequest, form: Form | None = None) -> Response:
 async def update(request: PageRequest) -> Response:
     """Rename a filter, change whether it is shared, or replace it with the filter that its list shows."""
     saved = await _fetch(request)
-    raw = {name: request.form[name] for name in ("name", "shared", "query") if name in request.form}
+    form = _form(request, fields=(QUERY,) if QUERY.name in request.form else _FIELDS)
     try:
-        await request.perform("filters.update", raw, saved["id"])
+        await request.perform("filters.update", form.raw(), saved["id"], expected=tuple(request.form.all(VERSION)))
     except Refused as refused:
-        return await edit(request, _form(request).add_refusal(refused))
-    return request.redirect(f"{_HERE}/{saved['id']}" if "query" in raw else _HERE, say("The filter was saved."))
+        if refused.status == 412 and not request.stale:
+            return await edit(request, form, is_conflict=True)
+        return await edit(request, form.add_refusal(refused))
+    return request.redirect(f"{_HERE}/{saved['id']}" if QUERY.name in form.fields else _HERE, say("The filter was saved."))
 
 
 async def delete(request: PageRequest) -> Response:

@@ -9,7 +9,8 @@ from trellis.admin.forms import Form
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import Submitted
 from trellis.core.fields import parse_whole_number, quote
-from trellis.core.filters import PLACES
+from trellis.core.filters import PLACES, QUERY
+from trellis.core.version import fields_version
 from trellis.sentences import say
 
 OPENED: Final = "_filter"  # in the address of a list: the id of the saved filter that it was opened with
@@ -28,6 +29,11 @@ class Saved:
     opened: Mapping[str, Any] | None
     differs: bool
     problems: Sequence[str]
+
+    @property
+    def version(self) -> str:
+        """The version of the filter that is open, for the form that replaces it."""
+        return "" if self.opened is None else fields_version(self.opened, (QUERY.name,))
 
     @property
     def carried(self) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from trellis.core.admins import crud, identities, invitations
 from trellis.core.admins.appearance import THEMES, set_view
-from trellis.core.admins.crud import KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD, admin_version
+from trellis.core.admins.crud import KEEP_WEBHOOKS, LOGIN, NAME, PASSWORD
 from trellis.core.admins.first_run import (
     create_demo_administrator,
     create_first_run_token,

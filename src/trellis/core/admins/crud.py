@@ -1,6 +1,5 @@
 """Administrators: the operations that create, change and disable them. No event ever holds a password or its digest."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,7 +15,7 @@ from trellis.core.events import save_change
 from trellis.core.fields import Boolean, Field, Input, Text, isolate, require, require_found
 from trellis.core.operation import Context, Operation, Outcome, Preparation, targeted_write
 from trellis.core.paging import PAGING, parse_paging, serialize_page
-from trellis.core.version import compute_version, encode_json
+from trellis.core.version import check_fields
 from trellis.errors import Fault, Refused, raise_faults, refuse_fault
 from trellis.sentences import say
 from trellis.store import mail
@@ -144,11 +143,6 @@ def serialize_administrator(admin: Administrator) -> dict[str, Any]:
         "createdAt": admin.created_at,
         "updatedAt": admin.updated_at,
     }
-
-
-def admin_version(admin: Mapping[str, Any]) -> str:
-    """Return the version of a serialised administrator. It changes with their name, login and address, not when they are seen."""
-    return compute_version(encode_json([admin[field.name] for field in (NAME, LOGIN, EMAIL)]))
 
 
 # --- the operations -----------------------------------------------------------------------------------------------
@@ -295,13 +289,13 @@ def _check_login(context: Context, login: str | None, own: int) -> tuple[Fault, 
 
 def _update(context: Context) -> Outcome:
     old = find_administrator(context)
-    if context.call.expected and admin_version(serialize_administrator(old)) not in context.call.expected:
-        raise Refused("PRECONDITION_FAILED", say("Somebody has changed this administrator in the meantime. Nothing was saved."))
     given = context.input.excuse(context.call.raw, serialize_administrator(old))
     name = given.get("name", old.name)
     similar = check_name(context, name, old.id) if name != old.name else ()
     raise_faults(given.faults + _check_login(context, given.get("login"), old.id) + similar)
     new = replace(old, name=name, login=given.get("login", old.login), **read_mail(given.values, old))
+    sent = [field.name for field in (NAME, LOGIN, EMAIL, MAILED_ALARMS) if field.name in context.call.raw]
+    check_fields(context.call.expected, serialize_administrator(old), serialize_administrator(new), sent)
     outcome = save_administrator(context, old, new)
     follow_address(context, old, new, outcome)
     if is_own(context):
@@ -316,6 +310,7 @@ def _set_role(context: Context) -> Outcome:
 def change_role(context: Context, old: Administrator, given: Input) -> Outcome:
     """Give an administrator another role. If it allows operations that the old one did not, the event contains `mayDoMore`."""
     new = give_role(context, old, given)
+    check_fields(context.call.expected, serialize_role(old), serialize_role(new), (ROLE.name, KINDS.name))
     if new.role != old.role:
         require_other_owner(context, old)
     outcome = save_administrator(context, old, new)

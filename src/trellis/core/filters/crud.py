@@ -14,6 +14,7 @@ from trellis.core.events import save_change
 from trellis.core.fields import Boolean, Field, Invalid, Text, Type, invalid_id, isolate, quote
 from trellis.core.keys import redact_keys
 from trellis.core.operation import Context, Operation, Outcome, targeted_write
+from trellis.core.version import check_fields
 from trellis.errors import Refused, refuse_fault
 from trellis.sentences import say
 from trellis.store import filters
@@ -161,6 +162,8 @@ def _update(context: Context) -> Outcome:
     )
     of_same = [saved for saved, _ in filters.read_all(context.tx, old.admin_id) if saved.admin_id == old.admin_id]
     _require_other_names(new, of_same)
+    sent = [field.name for field in (NAME, QUERY, SHARED) if field.name in context.call.raw]
+    check_fields(context.call.expected, _serialize(old), _serialize(new), sent)
     return save_change(context, old, new, _serialize, filters.update)
 
 

@@ -42,6 +42,9 @@ def test_no_page_answers_without_a_session(visitor: MakeVisitor, mira: int, even
             assert response.headers["location"].startswith("/admin/sign-in"), page
         else:
             response = somebody.post(_path(page))
+            if page.renews:  # a browser that sends the form twice may have the cookie of the first response by then
+                assert (response.status_code, response.headers["location"]) == (303, f"/admin{page.path}"), page
+                continue
             assert response.status_code == 401, page
             assert "Sign in" in page_text(response), page
     assert events() == before

@@ -288,6 +288,76 @@ def test_a_form_that_waited_for_the_password_can_be_sent_with_the_new_session(
     assert events()[-1]["operation"] == "admins.disable"
 
 
+def put_back(somebody: Visitor, cookies: list[Any]) -> None:
+    """Give a browser the cookies that it had before."""
+    somebody.client.cookies.clear()
+    for cookie in cookies:
+        somebody.client.cookies.jar.set_cookie(cookie)
+
+
+@pytest.mark.parametrize("is_taken", [True, False])
+def test_a_form_that_is_sent_twice_is_not_refused_after_it_has_renewed_the_session(
+    visitor: MakeVisitor, run: Run, clock: Clock, events: Events, *, is_taken: bool
+) -> None:
+    """The browser has taken the cookie of the first response before it sends the form again, or it has not."""
+    run("admins.create", name="Ada", login="ada", password=PASSWORD, role="key-manager", mustChangePassword=True)
+    somebody = visitor()
+    somebody.sign_in("ada")
+    cookies = somebody.client.cookies
+    for path, typed, to in (
+        ("/new-password", {"password": "kept in a tin box"}, "/admin"),
+        ("/confirm-password", {"password": "kept in a tin box", "next": "/admin/keys/new"}, "/admin/keys/new"),
+        ("/account/password", {"currentPassword": "kept in a tin box", "password": "camel orbit lantern"}, "/admin/account"),
+    ):
+        clock.move(minutes=2)
+        somebody.get(path.removesuffix("/password"))
+        token, old, before = somebody.csrf, list(cookies.jar), len(events())
+        first = somebody.post(path, typed, csrf=token)
+        assert (first.status_code, first.headers["location"], len(events())) == (303, to, before + 1)
+        new = list(cookies.jar)
+        if not is_taken:
+            put_back(somebody, old)
+        second = somebody.post(path, typed, csrf=token)
+        assert (second.status_code, len(events())) == (303, before + 1)
+        assert is_taken or "trellis_session" not in second.headers.get("set-cookie", "")
+        assert is_taken or somebody.get("/account").status_code == 303  # the old cookie opens nothing
+        put_back(somebody, new)
+        landed = second.headers["location"]
+        while (shown := somebody.get(landed.removeprefix("/admin"))).status_code == 303:
+            landed = shown.headers["location"]
+        assert (shown.status_code, landed) == (200, to)
+
+
+def test_a_stale_form_that_nothing_was_done_with_is_not_said_to_have_been_carried_out(
+    admin: Visitor, visitor: MakeVisitor, run: Run, clock: Clock
+) -> None:
+    clock.move(minutes=16)
+    for path, typed in (
+        ("/confirm-password", {"password": PASSWORD}),
+        ("/account/password", {"currentPassword": PASSWORD, "password": "camel orbit lantern"}),
+    ):
+        assert admin.post(path, typed, csrf="0" * 64).status_code == 409
+    assert admin.get("/administrators/new").status_code == 303  # nothing was confirmed
+    run("admins.create", name="Ada", login="ada", password=PASSWORD, mustChangePassword=True)
+    somebody = visitor()
+    somebody.sign_in("ada")
+    assert somebody.post("/new-password", {"password": "kept in a tin box"}, csrf="0" * 64).status_code == 409
+    assert run("admins.get", 2)["mustChangePassword"] is True
+
+
+def test_what_was_typed_is_not_lost_if_the_password_is_sent_twice(admin: Visitor, run: Run, clock: Clock) -> None:
+    run("admins.create", name="Ada", login="ada", password=PASSWORD)
+    clock.move(minutes=16)
+    admin.get("/administrators/2")
+    asked = find_form(admin.post("/administrators/2", {"name": "Typed with care", "login": "adam"}), "/confirm-password")
+    token, old = admin.csrf, list(admin.client.cookies.jar)
+    for _ in range(2):
+        assert "Typed with care" in admin.post("/confirm-password", asked.filled(password=PASSWORD), csrf=token).text
+    put_back(admin, old)
+    again = admin.post("/confirm-password", asked.filled(password=PASSWORD), csrf=token)
+    assert (again.status_code, "Typed with care" in again.text) == (401, True)
+
+
 # --- a password that somebody else has chosen -----------------------------------------------------------------------
 
 

@@ -32,6 +32,8 @@ _ELSEWHERE: Final = {  # pages that come after others: the tests of their tokens
     "/sign-in/code": "factors/test_pages.py",
     "/sign-on/code": "admins/test_sign_on.py",
     "/sign-on/resume": "shows a form again",
+    "/confirm-password": "test_sessions.py",
+    "/new-password": "test_sessions.py",
 }
 _PATHS: Final = {  # where the first record is not the one
     "/keys/presets/1/pause": "/keys/presets/agent/pause",

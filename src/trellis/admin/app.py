@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route, compile_path
 
 from trellis.admin import PREFIX
-from trellis.admin.admins import ask_for_password, ask_to_sign_in, show_kept_form, use_language
+from trellis.admin.admins import ask_for_password, ask_to_sign_in, find_panel_path, show_kept_form, use_language
 from trellis.admin.allowed import Allowed
 from trellis.admin.form_body import LargeForms, read_form
 from trellis.admin.languages import list_languages
@@ -199,7 +199,7 @@ class Panel:
             sent = request.form.get(CSRF) or request.http.headers.get("x-csrf-token", "")
             request.stale = not is_equal(sent, request.csrf)
         if request.me is None and not page.open:
-            return self._sign_in_first(request)
+            return self._sign_in_first(page, request)
         if not page.open and (response := self._find_first_step(page, request)):
             return response
         self._require_role(page, request)
@@ -224,7 +224,7 @@ class Panel:
             return self._confirm_first(request)
         except SignInNeeded:
             await self._welcome_visitor(request)
-            return self._sign_in_first(request)
+            return self._sign_in_first(page, request)
 
     def _require_role(self, page: Page, request: PageRequest) -> None:
         """Refuse a page that needs an operation which the role does not have. Raises Refused (ROLE_NEEDED)."""
@@ -266,12 +266,15 @@ class Panel:
 
     # --- pages that come before another ---------------------------------------------------------------------------
 
-    def _sign_in_first(self, request: PageRequest) -> Response:
+    def _sign_in_first(self, page: Page, request: PageRequest) -> Response:
         if request.wants_json:
             return request.json({"message": "NO_SESSION", "detail": say("You are signed out. Sign in again in another tab.")}, 401)
         if request.http.method != "POST":
             back = "" if request.path == PREFIX else f"?next={quote(redact_keys(request.path), safe='/')}"
             return RedirectResponse(f"{PREFIX}{SIGN_IN}{back}", 303)
+        if page.renews and request.form.size and request.form.get("replay") != "1":  # it carries nothing that would be lost
+            # If the form was sent twice, the browser may have the cookie of the first response by the time of the redirect.
+            return request.redirect(find_panel_path(request.form.get("next", request.path)))
         carried = request.form.carried()
         is_unread = not request.form.size  # this browser has lost its cookies, and forms of unknown visitors are not read
         is_lost = is_unread or request.form.is_too_large_to_carry

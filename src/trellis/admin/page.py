@@ -383,6 +383,7 @@ class Page:
     they are sent as multipart/form-data, which other pages do not accept. `live` are the topics of `core.news` that it shows;
     `{id}` in a topic is the id in the path. Scripts call a `background` page on their own. `needs` are the operations without which
     nobody may open it. Before a page that `confirms`, with a form or receiving one, the panel asks for the password.
+    A form for a page that `renews` gives the session a new cookie.
     """
 
     method: str
@@ -396,3 +397,4 @@ class Page:
     background: bool = False
     needs: tuple[str, ...] = ()
     confirms: bool = False
+    renews: bool = False

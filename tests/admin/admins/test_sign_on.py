@@ -333,6 +333,28 @@ def test_a_code_that_is_sent_twice_by_one_form_signs_in_once_and_is_not_called_w
     assert len(events()) == signed_in
 
 
+@on_sqlite
+def test_a_code_that_confirms_and_is_sent_twice_by_one_form_confirms_once_and_is_not_called_late(
+    visitor: MakeVisitor, sign_on: SignOn, gate: Gate, run: Run, clock: Clock, events: Events
+) -> None:
+    ada = visitor()
+    sign_on(ada)
+    (known,) = run("admins.list")["results"]
+    setup = set_up_app(gate, known["id"], known["login"])
+    app = pyotp.TOTP(setup.secret)
+    run("admins.set_authenticator", known["id"], salt=setup.salt, code=app.at(clock.at), session=run("admins.sessions", 1)[0]["id"])
+    clock.move(minutes=16)
+    asked = sign_on(ada, start="/confirm-password/sign-on?next=/admin/administrators/new")
+    form, before = find_form(asked, "/sign-on/code").filled(code=app.at(clock.at)), len(events())
+    late = ada.post("/sign-on/code", form, csrf="0" * 64)
+    assert (late.headers["location"], len(events())) == ("/admin/account", before)
+    assert "came back too late" in page_text(ada.get("/account"))
+    token = find_form(asked, "/sign-on/code")["csrf"]
+    assert ada.post("/sign-on/code", form, csrf=token).headers["location"] == "/admin/administrators/new"
+    again = ada.post("/sign-on/code", form, csrf=token)
+    assert (again.status_code, again.headers.get("location"), len(events())) == (303, "/admin", before + 1)
+
+
 async def _pass_every_factor(_: object, admin: int, __: str) -> CheckResult:
     """Check a second factor before the first of two forms has used it."""
     return CheckResult(Proven(admin))

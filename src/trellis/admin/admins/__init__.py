@@ -16,7 +16,7 @@ from trellis.admin.admins import (
 )
 from trellis.admin.admins.appearance import use_language
 from trellis.admin.admins.confirm_password import ask_for_password
-from trellis.admin.admins.resuming import show_kept_form
+from trellis.admin.admins.resuming import find_panel_path, show_kept_form
 from trellis.admin.admins.sessions import device_name
 from trellis.admin.admins.sign_in import ask_to_sign_in
 from trellis.admin.page import Page

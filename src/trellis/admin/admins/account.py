@@ -1,6 +1,7 @@
 """One's own account: the password, the mail about alarms, and the sessions with a sign-out for each."""
 
 from collections.abc import Collection, Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from starlette.responses import Response
@@ -13,9 +14,11 @@ from trellis.admin.conflicts import VERSION, compare_settings
 from trellis.admin.forms import Form
 from trellis.admin.page import CHOOSE, FIRST_STEPS, Page, PageRequest
 from trellis.admin.submitted import Submitted
+from trellis.core.actor import Actor
 from trellis.core.admins import ALL, EMAIL, MAILED_ALARMS, PASSWORD, Proven
 from trellis.core.alarms import ALARMS
 from trellis.core.fields import Field, Text
+from trellis.core.operation import Call
 from trellis.core.version import fields_version
 from trellis.errors import Refused, refuse_fault
 from trellis.sentences import format_seconds, join, say
@@ -24,6 +27,8 @@ _HERE: Final = "/account"
 _CURRENT: Final = Field("currentPassword", Text(255), say("The password you signed in with."), required=True)
 _FIELDS: Final = (_CURRENT, PASSWORD)
 _ALARMS: Final = MAILED_ALARMS.name
+_READER: Final = Actor("service", None, "account", frozenset({"events.list"}))  # some may not read the events of their own account
+_JUST: Final = timedelta(minutes=1)
 _OF_MAIL: Final = (EMAIL.name, _ALARMS)
 _NAMES: Final = tuple(rule.name for rule in ALARMS)
 
@@ -93,6 +98,10 @@ async def set_password(request: PageRequest) -> Response:
     """Change one's own password; all other sessions end."""
     form = _form(request, request.form)
     me = request.signed_in
+    if request.stale and await _has_just_changed_it(request):
+        return request.redirect(
+            _HERE, say("Your password was changed a moment ago. To change it once more, enter it again."), "note"
+        )
     try:
         raw = form.raw()
         current = raw.pop("currentPassword", "")
@@ -112,6 +121,16 @@ async def set_password(request: PageRequest) -> Response:
     except Refused as refused:
         return await show(request, form.add_refusal(refused))
     return request.redirect(_HERE, say("Your password was changed, and you are signed out everywhere else."))
+
+
+async def _has_just_changed_it(request: PageRequest) -> bool:
+    """Return whether this administrator has just changed their password: a form was most likely sent twice."""
+    about = {"resource": "admins", "resourceId": request.signed_in.id, "order": "newest", "limit": 1}
+    found = (await request.runner.perform(Call("events.list", _READER, about))).value["results"]
+    return any(
+        one["operation"] == "admins.set_password" and request.actor.is_named(one["actor"]) and one["at"] > request.gate.ago(_JUST)
+        for one in found
+    )
 
 
 async def _replace_password(request: PageRequest, raw: Mapping[str, Any]) -> None:
@@ -157,9 +176,9 @@ async def new_password(request: PageRequest, form: Form | None = None) -> Respon
 
 async def set_new_password(request: PageRequest) -> Response:
     """Set the new password, and go on to the panel."""
-    request.require_fresh_form()
-    if not request.signed_in.must_change_password:
+    if not request.signed_in.must_change_password:  # the form was sent twice
         return request.redirect("")
+    request.require_fresh_form()
     request.require_recent_password()
     form = _new_form(request.form)
     try:
@@ -171,10 +190,10 @@ async def set_new_password(request: PageRequest) -> Response:
 
 PAGES: Final = (
     Page("GET", CHOOSE, new_password, before=FIRST_STEPS),
-    Page("POST", CHOOSE, set_new_password, before=FIRST_STEPS),
+    Page("POST", CHOOSE, set_new_password, before=FIRST_STEPS, renews=True),
     Page("GET", _HERE, show, "account"),
     Page("GET", f"{_HERE}/password", ask_password_first, "account", confirms=True),
-    Page("POST", f"{_HERE}/password", set_password, "account"),
+    Page("POST", f"{_HERE}/password", set_password, "account", renews=True),
     Page("POST", f"{_HERE}/mail", set_mail, "account", confirms=True),
     Page("POST", f"{_HERE}/sessions/others", end_others, "account", confirms=True),
     Page("POST", f"{_HERE}/sessions/{{session}}", end_session, "account"),

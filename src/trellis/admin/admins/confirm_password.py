@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from trellis.admin.admins.checking import check_again, clear_failed_attempts, read_evidence
 from trellis.admin.admins.resuming import Carried, go_on, turn_away, way_back
-from trellis.admin.page import CONFIRM, FIRST_STEPS, SIGN_IN, Page, PageRequest
+from trellis.admin.page import CONFIRM, FIRST_STEPS, Page, PageRequest
 from trellis.admin.runner import SignInNeeded
 from trellis.errors import Refused
 from trellis.sentences import say
@@ -34,9 +34,11 @@ def ask_for_password(
 
 async def confirm_password(request: PageRequest) -> Response:
     """Check the password of the administrator who is signed in, and continue."""
-    me = request.me
+    me = request.signed_in
+    if request.stale and me.has_confirmed(request.now):  # most likely the form was sent twice
+        return _go_on(request, with_token=False)
     context = {"title": _TITLE, **way_back(request.form)}
-    if me is None or request.stale:
+    if request.stale:
         fault = say("This page was open for too long. Enter your password again.")
         return request.page(_FORM, status=409, **context, fault=fault)
     evidence = read_evidence(request)
@@ -47,20 +49,23 @@ async def confirm_password(request: PageRequest) -> Response:
     try:
         raw = {"session": me.session_id, "address": request.address, "agent": request.agent, **evidence.raw}
         confirmed = await request.perform("admins.confirm_password", raw, me.id)
-    except SignInNeeded:
-        return request.redirect(SIGN_IN)  # the form was sent twice, or the session has ended meanwhile
     except Refused as refused:
         if refused.status == 403:
             return turn_away(request, _FORM, context, wrong)  # the same code was used at the same time
         if refused.status != 404:
             raise
-        return request.redirect(SIGN_IN)  # the session has ended meanwhile
+        raise SignInNeeded from None  # the session has ended meanwhile
     await clear_failed_attempts(request, me.login)
     request.take_session(confirmed.value["token"])
-    return go_on(request, say("Continue"), say("Thank you. The form that you were about to send is ready."), with_token=True)
+    return _go_on(request, with_token=True)
+
+
+def _go_on(request: PageRequest, *, with_token: bool) -> Response:
+    note = say("Thank you. The form that you were about to send is ready.")
+    return go_on(request, say("Continue"), note, with_token=with_token)
 
 
 PAGES: Final = (
     Page("GET", CONFIRM, ask_password, before=FIRST_STEPS),
-    Page("POST", CONFIRM, confirm_password, before=FIRST_STEPS),
+    Page("POST", CONFIRM, confirm_password, before=FIRST_STEPS, renews=True),
 )

@@ -158,7 +158,8 @@ async def take_second_factor(request: PageRequest) -> Response:
     found = None if request.stale else await request.runner.read(unseal_claims, request.csrf, pending)
     known = None if found is None else await request.runner.read(find_known, found[1])
     if found is None or known is None:
-        return request.redirect("") if has_signed_in_before(request) else _fail(request, None, _LATE, 409)
+        has_gone_on = has_signed_in_before(request) or (request.me is not None and request.me.has_confirmed(request.now))
+        return request.redirect("") if has_gone_on else _fail(request, None, _LATE, 409)
     attempt = await check_factor(request, known.id, known.login)
     if attempt.proven is None:
         if not attempt.wait and await _was_code_taken(request, found[0], known):

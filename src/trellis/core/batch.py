@@ -181,6 +181,8 @@ def _batch(context: Context) -> Outcome:
         except Refused as refused:
             hidden = references.size > 0 and _has_counted_reads(context, items[:index])
             raise _refuse_item(index, item, _hide_reason(refused) if hidden else refused) from None
+        if outcome.uses:
+            raise _refuse_item(index, item, _refuse_counted())
         if outcome.event is not None:
             records += _count_records(context.tx, outcome, newest)
             newest = last = outcome.event
@@ -307,6 +309,17 @@ def _hide_reason(refused: Refused) -> Refused:
         "Read the record first, in a call of its own."
     )
     return Refused(refused.message, detail, refused.code)
+
+
+def _refuse_counted() -> Refused:
+    """Return the refusal of an approval in a batch: other operations could show what the approved call reads.
+
+    That does not count if the batch is a dry run, or is refused after all.
+    """
+    detail = say(
+        "This proposal reads what counts towards a daily limit, so no batch can approve it. Approve it in a call of its own."
+    )
+    return refuse_fault("operation", "INVALID_VALUE", detail)
 
 
 def _refuse_size(done: int) -> Refused:

@@ -91,11 +91,42 @@ def test_trying_an_approval_shows_nothing_that_the_call_reads(make_agent: MakeAg
     number = act(agent, "core.batch", operations=steps).value["id"]
     tried = act(ada, "proposals.approve", number, dryRun=True).value
     assert (tried["state"], tried["event"], tried["result"]) == ("approved", None, None)
-    approve = [{"operation": "proposals.approve", "id": number}]
-    assert act(ada, "core.batch", operations=approve, dryRun=True).value["results"][0]["result"] == tried
     approved = act(ada, "proposals.approve", number).value  # the second use
     assert approved["result"]["results"][1]["result"]["name"] == "Bulletin"
     assert act.refuse(agent, "forums.get", news).message == "GRANT_USED_UP"
+
+
+@pytest.fixture
+def storing(make_agent: MakeAgent, act: Act, run: Run, news: int) -> int:
+    """A proposed batch that would store in another forum what it reads, of which each read counts."""
+    bounds = {"forums.update": {"level": "propose"}, "forums.get": {"perDay": 2}}
+    agent = make_agent("forums.update", grants=("forums.get",), bounds=bounds)
+    read = {"operation": "forums.get", "id": news, "as": "read"}
+    other = run("forums.create", name="Other")["id"]
+    store = {"operation": "forums.update", "id": other, "body": {"name": {"$ref": "read.name"}}}
+    return int(act(agent, "core.batch", operations=[read, store]).value["id"])
+
+
+def test_a_refused_approval_shows_nothing_that_the_call_reads(ada: Actor, act: Act, run: Run, news: int, storing: int) -> None:
+    run("forums.update", news, name="Secret")
+    refused = act.refuse(ada, "proposals.approve", storing)
+    assert (refused.message, refused.facts["differences"]) == ("PROPOSAL_OUTDATED", [])
+    assert "another name" in refused.detail
+    assert "Secret" not in str(refused.facts) + refused.detail
+
+
+@pytest.mark.parametrize("raw", [{}, {"dryRun": True}], ids=["kept", "dry"])
+def test_no_batch_approves_a_call_with_counted_reads(ada: Actor, act: Act, run: Run, storing: int, raw: dict[str, Any]) -> None:
+    """Its other operations could quote what was read, and it may be refused: it would be a way to read as often as one likes."""
+    third = run("forums.create", name="Third")["id"]
+    approve = {"operation": "proposals.approve", "id": storing, "as": "approved"}
+    quote = {"operation": "forums.update", "id": third, "body": {"position": {"$ref": "approved.result.results"}}}
+    for others in ([], [quote], [{"operation": "proposals.get", "id": storing}]):
+        refused = act.refuse(ada, "core.batch", operations=[approve, *others], **raw)
+        assert refused.facts["index"] == 0
+        assert "Approve it in a call of its own" in refused.detail
+        assert "News" not in str(refused.facts) + refused.detail
+    assert act(ada, "proposals.approve", storing).value["result"]["results"][0]["result"]["name"] == "News"
 
 
 def test_a_rejection_tells_why_and_does_nothing(

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, Final, NoReturn
 
 from trellis.core.actor import TERMINAL, Actor, Approval, describe_actor
+from trellis.core.bounds import Use
 from trellis.core.events import changed_members
 from trellis.core.fields import Field, Input, Text, invalid_id, isolate
 from trellis.core.gate import Gate
@@ -117,38 +118,44 @@ def _approve(context: Context) -> Outcome:
     content = proposals.find_content(context.tx, proposal.id)
     try:
         call = _build_call(context, proposal, content)
-        outcome, effects = _carry_out(context, call, proposal, content)
+        outcome, effects, uses = _carry_out(context, call, proposal, content)
     except Refused as refused:
         raise _refuse(proposal, refused) from None
     if outcome is None:
-        raise _refuse_outdated(context, proposal, content, effects)
-    return _close(context, proposal, APPROVED, event=outcome.event, result=outcome.kept)
+        raise _refuse_outdated(context, proposal, content, effects, has_read=bool(uses))
+    return _close(context, proposal, APPROVED, event=outcome.event, result=outcome.kept)._replace(uses=uses)
 
 
-def _carry_out(context: Context, call: Call, proposal: Proposal, content: Mapping[str, Any]) -> tuple[Outcome | None, Effects]:
-    """Run the call. Undo it and return no outcome if what it touches has changed since the proposal, or if its outcome differs."""
+def _carry_out(
+    context: Context, call: Call, proposal: Proposal, content: Mapping[str, Any]
+) -> tuple[Outcome | None, Effects, tuple[Use, ...]]:
+    """Run the call; return its outcome, its effects, and the uses that its reads were counted as.
+
+    Undo it and return no outcome if what it touches has changed since the proposal, or if its outcome differs.
+    """
     revision = events.find_newest_number(context.tx)
     try:
         with context.tx.savepoint():
             outcome = context.run_apart(call, context.call.proposed)
             effects = collect_effects(context, call, revision)
             if is_outdated(context.tx, proposal, content, effects, revision):
-                _undo(effects)
+                _undo(effects, outcome.uses)
     except _Outdated as outdated:
-        return None, outdated.effects
-    return outcome, effects
+        return None, outdated.effects, outdated.uses
+    return outcome, effects, outcome.uses
 
 
 class _Outdated(Exception):
     """Raised to undo a call that would do something else than was proposed, with what it would do."""
 
-    def __init__(self, effects: Effects) -> None:
+    def __init__(self, effects: Effects, uses: tuple[Use, ...]) -> None:
         super().__init__()
         self.effects = effects
+        self.uses = uses
 
 
-def _undo(effects: Effects) -> NoReturn:
-    raise _Outdated(effects)
+def _undo(effects: Effects, uses: tuple[Use, ...]) -> NoReturn:
+    raise _Outdated(effects, uses)
 
 
 def _reject(context: Context) -> Outcome:
@@ -270,7 +277,9 @@ def _refuse(proposal: Proposal, refused: Refused) -> Refused:
     return Refused("PROPOSAL_REFUSED", detail, facts={"problem": refused})
 
 
-def _refuse_outdated(context: Context, proposal: Proposal, content: Mapping[str, Any], effects: Effects) -> Refused:
+def _refuse_outdated(
+    context: Context, proposal: Proposal, content: Mapping[str, Any], effects: Effects, *, has_read: bool
+) -> Refused:
     changes, members = find_difference(context, proposal.revision, content.get("effects", ()), effects)
     told = [
         say("event {event}, {operation} of {id}", event=one["event"], operation=one["operation"], id=one["id"])
@@ -286,7 +295,8 @@ def _refuse_outdated(context: Context, proposal: Proposal, content: Mapping[str,
             id=proposal.id,
             since=since,
         ),
-        facts={"changes": changes, "differences": members},
+        # They may show what was read, which does not count, since it is rolled back.
+        facts={"changes": changes, "differences": [] if has_read else members},
     )
 
 

@@ -207,6 +207,14 @@ def test_it_is_switched_off_and_on_again(admin: Visitor, gate: Gate, run: Run, e
     assert admin.get("/webhooks/1/on").status_code == 303
 
 
+def test_what_was_given_up_is_not_sent_by_switching_it_on_and_the_page_says_so(admin: Visitor, gate: Gate, run: Run) -> None:
+    given_up = insert_delivery(gate, {"status": 500}, state="failed")
+    run("webhooks.update", 1, enabled=False)
+    assert "Those that had been given up are not" in page_text(admin.get("/webhooks/1/on"))
+    assert admin.post("/webhooks/1/on", {"skipMissed": "0"}).status_code == 303
+    assert run("deliveries.get", given_up)["state"] == "failed"
+
+
 def _read_form(page: Any) -> HtmlForm:
     """Return the form that leads to the address of its page."""
     return next(one for one in read_forms(page) if not one.action)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.admin.conftest import Visitor, page_text
+from tests.admin.conftest import PASSWORD, MakeVisitor, Visitor, page_text
+from tests.admin.html_forms import find_form
 from tests.admin.webhooks.rows import URL, find_secret, insert_delivery, stored_rows, update_webhook
 from tests.fixture_types import Clock, Events, Run
 from trellis.core.fields import format_timestamp
@@ -223,6 +224,22 @@ def test_one_whose_event_is_no_longer_kept_says_so(admin: Visitor, gate: Gate) -
     page = page_text(admin.get("/deliveries/1"))
     assert "has been purged" in page
     assert "Send it again" not in page
+
+
+def test_one_about_what_a_role_may_not_read_says_so_and_can_be_sent_again(
+    visitor: MakeVisitor, gate: Gate, run: Run, events: Events
+) -> None:
+    run("admins.create", name="Ada", login="ada", password=PASSWORD, mustChangePassword=False, role="key-manager")
+    alarm = insert_delivery(gate, {"status": 500}, seq=events()[-1]["seq"], state="failed", type="alarm.new_administrator")
+    manager = visitor()
+    assert manager.sign_in("ada", PASSWORD).status_code == 303
+    page = manager.get(f"/deliveries/{alarm}")
+    assert "because your role does not let you read what it is about" in page_text(page)
+    assert "purged" not in page_text(page)
+    assert "/admin/events/" not in page.text
+    sent = find_form(page, f"/deliveries/{alarm}/again").filled()
+    assert manager.post(f"/deliveries/{alarm}/again", sent).status_code == 303
+    assert run("deliveries.get", alarm)["state"] == "waiting"
 
 
 @pytest.mark.either_engine

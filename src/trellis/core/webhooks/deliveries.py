@@ -63,7 +63,8 @@ def operations() -> tuple[Operation, ...]:
         Operation(
             name="deliveries.get",
             summary="Get a delivery",
-            doc="Returns a delivery: the message, and each attempt with its response and its time. Signatures are hidden.",
+            doc="Returns a delivery: the message, and each attempt with its response and its time. Signatures are hidden, and "
+            "so is the message about an alarm (`isHidden`) from whoever may not read what it is about.",
             run=_get,
             has_target=True,
         ),
@@ -112,6 +113,7 @@ def _get(context: Context) -> Outcome:
     details = {
         "headers": build_headers(delivery.message, attempts[-1].at, _HIDDEN) if attempts else None,
         "request": delivery_message(delivery, event) if shown else None,
+        "isHidden": not shown,
         "attempts": [_serialize_attempt(attempt) for attempt in attempts],
     }
     return Outcome(serialize_delivery(delivery) | details)

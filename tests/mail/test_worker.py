@@ -69,6 +69,15 @@ def test_an_alarm_is_mailed_once_to_those_who_may_see_it_and_want_it(
     assert last_mail(run, mira) | {"at": None} == {"kind": "alarms", "state": "sent", "at": None, "error": None}
 
 
+def test_a_mail_links_only_to_events_that_its_reader_may_open(run: Run, receiver: MailReceiver, send: Send) -> None:
+    add(run, "Mira", email=MIRA)
+    add(run, "Ada", email="ada@lantern.example", role="structure-editor")
+    assert send() == 2
+    linked = {to: "/admin/events/" in text_of(mail) for to, mail in zip(receiver.recipients, receiver.received, strict=True)}
+    assert linked == {MIRA: True, "ada@lantern.example": False}
+    assert all("https://lantern.example/admin/alarms" in text_of(mail) for mail in receiver.received)
+
+
 def test_the_outcome_for_an_invitation_of_before_is_not_that_of_the_next(gate: Gate, run: Run, clock: Clock) -> None:
     """Even if SQLite gives both mails the same id."""
     invited = run("admins.invite", name="Mira", login="mira", email=MIRA)["id"]

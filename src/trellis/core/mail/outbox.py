@@ -6,6 +6,7 @@ servers can drop it; but an invitation, which has a new link, under another one.
 """
 
 import random
+from collections.abc import Collection
 from datetime import timedelta
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -68,10 +69,15 @@ def fill(tx: Transaction, environment: Environment, now: str) -> int:
 
 def _choose(tx: Transaction, environment: Environment, reader: Recipient, span: tuple[int, int], limit: int) -> list[Alarm]:
     """Return at most so many alarms after one event, up to another, that somebody may see and wants to be mailed, newest first."""
-    permit = environment.permits.find(reader.role, reader.kinds)
     wanted = reader.alarms.split(",")
-    names, resources = None if ALL in wanted else wanted, None if permit is None else permit.resources
-    return alarms.read_newest(tx, resources, reader.id, limit, (span[0], span[1] + 1), names=names)
+    names = None if ALL in wanted else wanted
+    return alarms.read_newest(tx, _find_resources(environment, reader), reader.id, limit, (span[0], span[1] + 1), names=names)
+
+
+def _find_resources(environment: Environment, reader: Recipient) -> Collection[str] | None:
+    """Return the resources that somebody may read; None for all."""
+    permit = environment.permits.find(reader.role, reader.kinds)
+    return None if permit is None else permit.resources
 
 
 def begin_attempt(tx: Transaction, environment: Environment, now: str) -> Draft | None:
@@ -114,7 +120,8 @@ def _write(tx: Transaction, environment: Environment, due: Mail, reader: Recipie
         return write_invitation(environment, reader.name, *make_link(tx, reader.id, now))
     chosen = _choose(tx, environment, reader, (due.first or 0, due.last or 0), MOST + 1)
     told = {event.seq: event for event in events.find_many(tx, [alarm.event for alarm in chosen[:MOST]])}
-    return write_alarms(environment, chosen[:MOST], told, more=len(chosen) > MOST) if told else None
+    resources = _find_resources(environment, reader)
+    return write_alarms(environment, chosen[:MOST], told, resources, more=len(chosen) > MOST) if told else None
 
 
 def _find_language(tx: Transaction, due: Mail, reader: Recipient) -> str:

@@ -4,7 +4,7 @@ Both are sentences (`trellis.sentences`), which the sender of the mail translate
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from trellis.core.alarms import tell_outside
@@ -40,13 +40,19 @@ def _subject(environment: Environment, sentence: str) -> Sentence:
     return adapt(sentence, cut)
 
 
-def write_alarms(environment: Environment, alarms: Sequence[Alarm], events: dict[int, Event], *, more: bool) -> MailText:
-    """Write a mail about alarms, the newest first. `more`: there are others that the mail does not list."""
+def write_alarms(
+    environment: Environment, alarms: Sequence[Alarm], events: dict[int, Event], resources: Collection[str] | None, *, more: bool
+) -> MailText:
+    """Write a mail about alarms, the newest first, with links to events of the `resources` that its reader may read (None: all).
+
+    `more`: there are others that the mail does not list.
+    """
     reported = [(alarm, events[alarm.event]) for alarm in alarms if alarm.event in events]
     sentences = [adapt(tell_outside(alarm.name, event), lambda said, _: _one_line(said)) for alarm, event in reported]
     parts: list[str] = []
     for sentence, (alarm, _) in zip(sentences, reported, strict=True):
-        link = _link(environment, f"/events/{alarm.event}")
+        may_open = resources is None or alarm.resource in resources
+        link = _link(environment, f"/events/{alarm.event}") if may_open else ""
         parts.append(join(filter(None, (sentence, _when(alarm.at), link)), "\n"))
     if more:
         parts.append(say("There are more in the panel, under Alarms."))

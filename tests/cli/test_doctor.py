@@ -14,6 +14,7 @@ import pytest
 import sqlalchemy as sa
 
 from tests.cli.conftest import Environment, Trellis
+from tests.held_port import held_port
 from tests.openid_provider import OpenIdProvider
 from tests.service_process import Service
 from tests.sqlite_file import file_of
@@ -225,6 +226,14 @@ def test_what_cannot_be_looked_at_keeps_nothing_else_from_being_looked_at(look: 
     found = look()
     assert (found["everything"]["state"], "on fire" in found["everything"]["told"]) == ("wrong", True)
     assert found["descriptors"]["state"] == "good" or os.name != "posix"
+
+
+@on_sqlite
+def test_a_mail_server_that_is_down_is_named_and_how_long_mail_waits(look: Look, nowhere: Environment, settings: Settings) -> None:
+    with held_port() as port:
+        nowhere(database_url=settings.database_url, smtp_host="127.0.0.1", smtp_port=str(port), smtp_from="a@b.example")
+        found = look()["mail"]
+    assert (found["state"], "given up after about a day" in found["action"]) == ("wrong", True)
 
 
 @on_sqlite

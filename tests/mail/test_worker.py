@@ -5,7 +5,7 @@ import sys
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from subprocess import run as run_program
@@ -200,17 +200,16 @@ def test_an_outage_loses_nothing_and_what_is_refused_for_good_is_given_up(
     assert len(receiver.received) == 1
 
 
-def test_it_is_given_up_after_two_days(run: Run, receiver: MailReceiver, send: Send, clock: Clock) -> None:
+def test_it_is_given_up_after_about_a_day(run: Run, receiver: MailReceiver, send: Send, clock: Clock) -> None:
     mira = add(run, "Mira", email=MIRA)
     receiver.answers = ["451 Not now"] * 100
     run("keys.create", name="Plugin")
-    attempts = 0
+    began = clock.at
     while last_mail(run, mira) is None or last_mail(run, mira)["state"] == "waiting":
         send()
-        clock.move(hours=14)
-        attempts += 1
-    assert attempts == 10
+        clock.move(minutes=20)
     assert 100 - len(receiver.answers) == 10
+    assert timedelta(hours=24) < clock.at - began < timedelta(hours=36)
 
 
 def test_a_process_that_ends_before_it_has_recorded_a_mail_leaves_it_to_be_sent_again(

@@ -87,7 +87,7 @@ def look_at_mail(settings: Settings) -> Iterator[Finding]:
     try:
         text = MailServer(settings).check()
     except NotSent as refused:
-        yield wrong("mail", str(refused), "Fix that, or correct the settings; mail waits for two days.")
+        yield wrong("mail", str(refused), "Fix that, or correct the settings; mail is given up after about a day.")
         return
     if settings.public_url is None:
         action = f"Set {variable('public_url')}: without it mail has no links, and invitations are not mailed."

@@ -155,6 +155,15 @@ def test_the_page_of_documents_has_the_script_of_their_form_only_where_that_is(s
     assert "structure.js" in admin.get("/structure").text
 
 
+def test_a_form_about_oneself_that_is_sent_twice_is_saved_once(sign_in_as: Any, events: Events) -> None:
+    me, browser = sign_in_as("key-manager")
+    page = browser.get(f"/administrators/{me}")
+    typed = next(one for one in read_forms(page) if one.action == "" and one.all("login")).filled(name="Ada Berger")
+    before = len(events())
+    assert [browser.post(f"/administrators/{me}", typed).status_code for _ in range(2)] == [303, 303]
+    assert len(events()) == before + 1
+
+
 def test_a_demotion_applies_to_the_next_request(sign_in_as: Any, run: Run) -> None:
     run("admins.create", name="Bo", login="bo", password=PASSWORD)
     me, browser = sign_in_as(OWNER)

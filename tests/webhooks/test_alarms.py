@@ -102,6 +102,16 @@ def test_only_owners_have_alarms_sent_or_sent_elsewhere(
     assert not [one for one in receiver.received if one.path.endswith("/mine")], "what it got before goes nowhere else"
 
 
+def test_others_can_have_fewer_alarms_sent(gate: Gate, run: Run) -> None:
+    number = run("admins.create", name="Ada", login="ada", password=PASSWORD, role="key-manager")["id"]
+    manager = Actor.administrator(number, "Ada", gate.environment.permits.find("key-manager"))
+    made = run("webhooks.create", url="https://hooks.example/", events=["alarm.*", "forum.*"])["id"]
+    act(gate, manager, "webhooks.update", made, events=["alarm.new_key", "forum.*"])
+    assert act(gate, manager, "webhooks.update", made, events=["forum.*"])["events"] == ["forum.*"]
+    with pytest.raises(Refused, match="Only an owner"):
+        act(gate, manager, "webhooks.update", made, events=["alarm.new_key"])
+
+
 def test_only_owners_have_alarms_sent_again_where_that_was_switched_off(gate: Gate, run: Run, receiver: Receiver) -> None:
     """Where they go was perhaps chosen by the owner who was disabled."""
     owner = Actor.administrator(run("admins.create", name="Mira", login="mira", password=PASSWORD)["id"], "Mira", None)

@@ -208,9 +208,10 @@ def _update(context: Context) -> Outcome:
         description=given.get("description", old.description),
         enabled=given.get("enabled", old.enabled),
     )
-    wanted, had = find_alarm_patterns(new.events), find_alarm_patterns(old.events)
+    wanted = find_alarm_patterns(new.events)
     is_switched_on = new.enabled and not old.enabled
-    _judge_alarms(context, wanted if is_switched_on or new.url != old.url else wanted - had)
+    goes_elsewhere = is_switched_on or new.url != old.url
+    _judge_alarms(context, [one for one in wanted if goes_elsewhere or not is_subscribed(old.events, one)])
     if new.enabled != old.enabled:
         new.disabled_at, new.disabled_because = (None if new.enabled else context.now), None
     if is_switched_on or is_webhook_widened(asdict(old), asdict(new)):

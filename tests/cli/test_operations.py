@@ -64,6 +64,15 @@ def test_no_operation_fails_the_command(engine: str, trellis: Trellis) -> None:
                 orjson.loads(result.stdout)
 
 
+def test_the_feed_is_waited_for(trellis: Trellis, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[dict[str, Any]] = []
+    monkeypatch.setattr("trellis.cli.operations.running.sleep", lambda _: made.append(run("forums.create", name="News")))
+    found = orjson.loads(trellis("run", "events.list", "after=0", "wait=30").stdout)
+    assert [event["operation"] for event in found["results"]] == ["forums.create"]
+    assert orjson.loads(trellis("run", "events.list", "after=1", "wait=0").stdout)["results"] == []
+    assert len(made) == 1
+
+
 def test_what_is_no_json_is_printed_as_it_is(trellis: Trellis) -> None:
     result = trellis("run", "structure.export", "format=yaml")
     assert result.exit_code == 0

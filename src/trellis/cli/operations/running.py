@@ -2,6 +2,8 @@
 
 import json as json_text
 import re
+from collections.abc import Mapping
+from time import monotonic, sleep
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
@@ -13,7 +15,9 @@ from trellis.cli.terminal import MISUSED, Failure, Json, make_app, progress_of, 
 from trellis.compose import catalogue_of
 from trellis.core.catalogue import Catalogue
 from trellis.core.fields import Field, Suggestions, parse_json, parse_whole_number
+from trellis.core.gate import Gate, Result
 from trellis.core.operation import Operation, RawText
+from trellis.core.verbs import Response
 from trellis.errors import Refused
 from trellis.kinds import KINDS
 from trellis.rest.bodies import parse_query
@@ -21,6 +25,7 @@ from trellis.rest.docs import type_in_words
 from trellis.settings import Settings
 
 _PARAMETER: Final = re.compile(r"(.+?)(:=|=)(.*)", re.DOTALL)
+_LOOK_EVERY: Final = 0.25  # seconds
 
 run_app = make_app()
 
@@ -67,10 +72,21 @@ def _run(name: str, parameters: list[str], reason: str | None, *, json: bool) ->
         target, raw = _parse_arguments(gate.catalogue, found, parameters)
         with progress_of(f"Running {found.name}") as progress:
             answer = act(gate, found.name, raw, target, reason=reason, progress=progress)
+            if found.verb is not None and found.verb.response is Response.FEED:
+                answer = _wait_for_events(gate, found, raw, answer)
     if isinstance(answer.value, RawText):
         show_document(answer.value.text)
     else:
         show_json(answer.value, coloured=not json)
+
+
+def _wait_for_events(gate: Gate, feed: Operation, raw: Mapping[str, Any], first: Result) -> Result:
+    """Read a feed again until it is not empty, for at most as long as its parameter `wait` says, and return the last answer."""
+    until, last = monotonic() + feed.form.read(raw).get("wait", 0), first
+    while not (last.value["results"] or last.value["more"]) and monotonic() < until:
+        sleep(_LOOK_EVERY)
+        last = act(gate, feed.name, raw)
+    return last
 
 
 def _list_operations(*, json: bool) -> None:

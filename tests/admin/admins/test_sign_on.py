@@ -220,6 +220,21 @@ def test_an_address_that_is_too_long_for_a_cookie_does_not_lead_back_to_an_earli
 
 
 @on_sqlite
+def test_whoever_is_not_let_in_there_still_goes_on_to_their_page_with_a_password(
+    visitor: MakeVisitor, mira: int, sign_on: SignOn, provider: OpenIdProvider
+) -> None:
+    del mira
+    start = "/sign-on?next=/admin/keys"
+    cancelled = sign_on(browser := visitor(), start=start, error="access_denied")
+    form = find_form(cancelled, "/admin/sign-in")
+    assert (cancelled.status_code, form["next"]) == (403, "/admin/keys")
+    assert browser.post("/sign-in", form.filled(login=LOGIN, password=PASSWORD)).headers["location"] == "/admin/keys"
+    provider.metadata = {"issuer": "https://evil.example"}
+    unavailable = visitor().get(start)
+    assert (unavailable.status_code, find_form(unavailable, "/admin/sign-in")["next"]) == (503, "/admin/keys")
+
+
+@on_sqlite
 def test_nobody_is_linked_by_an_address_or_to_two(
     admin: Visitor, visitor: MakeVisitor, sign_on: SignOn, provider: OpenIdProvider, run: Run
 ) -> None:

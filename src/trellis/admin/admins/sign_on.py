@@ -102,7 +102,7 @@ async def _leave(request: PageRequest, purpose: Purpose, kept: Mapping[str, str]
     try:
         address = await provider.build_address(sign_on)
     except ProviderUnavailable as error:
-        return _fail(request, purpose, _unavailable(provider, error), 503)
+        return _fail(request, purpose, _unavailable(provider, error), 503, path=kept.get("path", ""))
     if kept:
         request.cookies.append((_NEXT, seal(request.token, kept), _HOLDS))
     if request.http.method != "POST":
@@ -288,9 +288,14 @@ async def _perform(request: PageRequest, operation: str, actor: Actor, raw: dict
 
 def _take_next(request: PageRequest) -> str:
     """Return the path to which somebody was going before they were sent to the provider, and delete its cookie."""
-    kept = unseal(request.token, request.read_cookie(_NEXT)) or {}
+    path = _find_next(request)
     request.cookies.append((_NEXT, "", 0))
-    return find_panel_path(PREFIX + kept.get("path", ""))
+    return find_panel_path(PREFIX + path)
+
+
+def _find_next(request: PageRequest) -> str:
+    """Return the path, without /admin, to which somebody was going before they were sent to the provider."""
+    return str((unseal(request.token, request.read_cookie(_NEXT)) or {}).get("path", ""))
 
 
 async def _count(request: PageRequest, response: Response, known: Known | None = None) -> Response:
@@ -301,11 +306,14 @@ async def _count(request: PageRequest, response: Response, known: Known | None =
     return response
 
 
-def _fail(request: PageRequest, purpose: Purpose | None, fault: str, status: int, wait: int = 0) -> Response:
-    """Show what was wrong, on the page from which somebody was sent to the provider."""
+def _fail(
+    request: PageRequest, purpose: Purpose | None, fault: str, status: int, wait: int = 0, path: str | None = None
+) -> Response:
+    """Show what was wrong, on the page from which somebody was sent to the provider. From there, they still go on to `path`."""
     if purpose is Purpose.LINK or (purpose is None and request.me is not None):
         return request.redirect(_ACCOUNT, fault, "bad")
-    context = {"next": "", "carried": (), "replay": False, "fault": fault}
+    path = _find_next(request) if path is None else path
+    context = {"next": PREFIX + path if path else "", "carried": (), "replay": False, "fault": fault}
     template = "confirm_password.html" if purpose is Purpose.CONFIRM else "sign_in.html"
     response = request.page(template, status=status, title=_TITLES[purpose or Purpose.SIGN_ON], login="", note="", **context)
     if wait:

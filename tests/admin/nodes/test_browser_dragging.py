@@ -7,6 +7,7 @@ from playwright.sync_api import Dialog, Locator, Page, Route, expect
 
 from tests.admin.conftest import LetIn
 from tests.browser import take_hold, wait_until_drawn
+from tests.community import Community
 from tests.fixture_types import Events, Run
 from tests.node_rows import order
 from tests.wait import wait_until
@@ -21,12 +22,12 @@ _MOVE: Final = "**/forums/*/move"
 _DRAG: Final = "**/forums/many/drag"
 
 
-def _drag(page: Page, name: str, before: str) -> None:
-    """Drag a node before another one."""
+def _drag(page: Page, name: str, onto: str, part: float = 0.1) -> None:
+    """Drag a node onto a part of another one's row: before it, or into it."""
     take_hold(page, name)
-    row = page.locator(".node-row", has=page.get_by_role("link", name=before, exact=True)).bounding_box()
+    row = page.locator(".node-row", has=page.get_by_role("link", name=onto, exact=True)).bounding_box()
     assert row is not None
-    page.mouse.move(row["x"] + 120, row["y"] + 4, steps=4)
+    page.mouse.move(row["x"] + 120, row["y"] + row["height"] * part, steps=4)
     page.mouse.up()
 
 
@@ -87,6 +88,39 @@ def test_nor_is_one_whose_network_goes_before_the_answer(page: Page, run: Run) -
     _drag(page, "Staff", "Help")
     expect(_message(page)).to_contain_text("“Staff” is shown where it was, but may have moved. There is no network connection.")
     assert order(run) == ["News", "Staff", "Help", "Wiki"]
+
+
+def test_an_only_child_that_was_dragged_away_can_be_put_back_after_an_update(page: Page, community: Community, run: Run) -> None:
+    page.goto(f"/admin/forums?open={community.news},{community.releases}")
+    _drag(page, "Betas", "Staff")
+    expect(page.locator(f"#node-{community.releases} > ul")).to_have_count(0)
+    _message(page).get_by_role("button", name="Undo").click()
+    expect(_message(page)).to_contain_text("“Betas” is back under “Releases”, alone.")
+    assert order(run) == ["News", "Help", "Wiki", "Staff"]
+    assert order(run, community.releases) == ["Betas"]
+
+
+def test_so_can_one_whose_level_was_closed(page: Page, community: Community, run: Run) -> None:
+    page.goto(f"/admin/forums?open={community.news}")
+    _drag(page, "Releases", "Staff")
+    expect(_message(page)).to_contain_text("“Releases” is")
+    page.get_by_role("link", name="What is under News").click()
+    run("forums.create", name="Last")
+    expect(page.locator(f"#node-{community.news} > ul")).to_have_count(0)
+    _message(page).get_by_role("button", name="Undo").click()
+    expect(_message(page)).to_contain_text("“Releases” is back under “News”, before “Interviews”.")
+    assert order(run, community.news) == ["Releases", "Interviews"]
+
+
+def test_so_can_one_that_was_dragged_beyond_the_rows_that_a_page_has(page: Page, community: Community, run: Run) -> None:
+    for n in range(101):
+        run("forums.create", name=f"No. {n}", parentId=community.help)
+    page.goto(f"/admin/forums?open={community.news}")
+    _drag(page, "Releases", "Help", 0.5)
+    expect(page.locator(f"#node-{community.releases}")).to_have_count(0)
+    _message(page).get_by_role("button", name="Undo").click()
+    expect(_message(page)).to_contain_text("“Releases” is back under “News”, before “Interviews”.")
+    assert order(run, community.news) == ["Releases", "Interviews"]
 
 
 def test_who_leaves_while_moves_wait_is_asked(page: Page, run: Run) -> None:

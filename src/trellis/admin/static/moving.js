@@ -4,7 +4,7 @@ import { askJson, Failure } from "./requests.js";
 import { isAlone } from "./single.js";
 
 const nameOf = (node) => node.querySelector(".node-name").textContent;
-const above = (node) => node.parentElement.closest(".node");
+const above = (node) => (node.isConnected ? node.parentElement.closest(".node") : undefined); // null at the top level
 
 export function moving(view) {
   const mover = {
@@ -24,7 +24,7 @@ export function moving(view) {
 }
 
 function placeOf(node) {
-  return { list: node.parentElement, next: node.nextElementSibling, previous: node.previousElementSibling };
+  return { parent: above(node), list: node.parentElement, next: node.nextElementSibling, previous: node.previousElementSibling };
 }
 
 // Puts a node before `next`. If that has gone, as “more” does when more rows arrive, the node is put after `previous`.
@@ -32,12 +32,14 @@ function put(view, node, { list, next, previous }) {
   const old = above(node);
   const isNear = !next || next.parentElement === list;
   const focused = document.activeElement;
-  list.insertBefore(node, isNear ? next : previous && previous.parentElement === list ? previous.nextElementSibling : null);
+  if (list) list.insertBefore(node, isNear ? next : previous && previous.parentElement === list ? previous.nextElementSibling : null);
+  else node.remove(); // back to where it was: an update has shown that it is beyond the rows of this page
   if (node.contains(focused)) focused.focus({ preventScroll: true });
   for (const [parent, by] of [[old, -1], [above(node), 1]]) if (old !== above(node)) count(view, parent, by);
 }
 
 function count(view, node, by) {
+  if (node === undefined) return;
   if (!node) return view.countTop(by);
   const left = Math.max(0, Number(node.dataset.count) + by);
   node.dataset.count = String(left);
@@ -144,8 +146,18 @@ function again(view, { steps, undone }) {
   settle(view, steps.map(({ node, from }) => stepFrom(view, node, from)), undone);
 }
 
-function undo(view, steps) {
-  if (steps.every(({ from }) => from.list.isConnected)) settle(view, [...steps].reverse().map(({ node, from }) => shift(view, node, from)), true);
+// Returns a node as it is on the page now, if it is there.
+const newest = (node) => (node && document.getElementById(node.id)) ?? node;
+
+async function undo(view, steps) {
+  for (const { from } of steps) {
+    if (from.list.isConnected || !from.parent?.isConnected) continue;
+    const place = await inside(view, from.parent); // an update has removed the list, since it was closed or its last node had gone
+    if (place === undefined) return;
+    if (place) Object.assign(from, { list: place.list, next: newest(from.next), previous: newest(from.previous) });
+  }
+  if (!steps.every(({ from }) => from.list.isConnected)) return view.announce(t("The tree has changed in the meantime. Reload the page."), { bad: true });
+  settle(view, [...steps].reverse().map(({ node, from }) => shift(view, node, from)), true);
 }
 
 // --- by keyboard ----------------------------------------------------------------------------------------------------

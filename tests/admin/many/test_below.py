@@ -46,6 +46,15 @@ def test_it_shows_what_would_change_and_changes_it_in_one_change_set(
     assert run("forums.get", community.news)["name"] == "News"
 
 
+def test_an_id_in_another_system_is_shown_and_saved_with_the_permissions(admin: Visitor, community: Community, run: Run) -> None:
+    page, form = _preview(admin, community.news, externalId="news-1")
+    assert "Id in another system: – → news-1" in page_text(page)
+    admin.post(f"/forums/{community.news}/below", form.filled(_action="do"))
+    assert run("forums.get", community.news)["externalId"] == "news-1"
+    again, _ = _preview(admin, community.news, externalId="")
+    assert "Id in another system: news-1 → –" in page_text(again)
+
+
 def test_what_is_the_same_already_is_left_as_it_is(admin: Visitor, community: Community, run: Run) -> None:
     assert "Every group" in page_text(_preview(admin, community.releases)[0])  # Betas only
     run("forums.update", community.betas, permissions=run("forums.get", community.releases)["permissions"])

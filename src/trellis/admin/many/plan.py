@@ -227,7 +227,8 @@ def _describe_update(kind: NodeKind, item: RecordItem, result: Record, groups: G
         changes.append((say("Place"), say("{old:,} → {new:,}", old=before["position"], new=result["position"])))
     elif before.get("parentId") != result.get("parentId") and old == new:
         changes.append((say("Place"), say("under another parent of the same name")))
-    other = [f for f in kind.fields if f.name in before and before[f.name] != result.get(f.name)]
+    fields = (*kind.fields, kind.external_id_field)
+    other = [f for f in fields if f.name in before and before[f.name] != result.get(f.name)]
     changes += [
         (say(f.label), join((_shorten(format_value(f, one.get(f.name), groups)) for one in (before, result)), " → ")) for f in other
     ]

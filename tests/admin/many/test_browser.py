@@ -157,6 +157,22 @@ def test_escape_also_unticks_what_is_below_a_closed_node(page: Page, community: 
     assert page.locator("input[name=ids]:checked").count() == 0
 
 
+def test_what_is_ticked_below_a_closed_node_stays_so_when_the_page_is_updated(page: Page, community: Community, run: Run) -> None:
+    page.goto(f"/admin/forums?open={community.news},{community.releases}")
+    page.get_by_role("checkbox", name="Choose Betas").check()
+    for name in ("Releases", "News"):
+        page.get_by_role("link", name=f"What is under {name}").click()
+    run("forums.create", name="Elsewhere", parentId=community.releases)
+    run("forums.create", name="Last")
+    expect(page.locator(".tree > .node").last).to_contain_text("Last")
+    expect(page.locator("[data-many]")).to_contain_text("1 forum chosen")
+    expect(page.get_by_role("link", name="Releases", exact=True)).to_be_hidden()
+    for name in ("News", "Releases"):
+        page.get_by_role("link", name=f"What is under {name}").click()
+    expect(page.get_by_role("checkbox", name="Choose Betas")).to_be_checked()
+    expect(page.get_by_role("link", name="Elsewhere", exact=True)).to_be_visible()
+
+
 def test_back_leads_to_the_list_and_sends_no_preview_again(panel: OpenPanel, community: Community, run: Run) -> None:
     page = panel(scripts=True)
     page.goto("/admin/forums?perPage=50")

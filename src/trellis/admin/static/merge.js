@@ -3,7 +3,8 @@
 import { dialogs } from "./dialogs.js";
 
 const keyOf = (one) => (one.nodeType === 1 ? one.dataset.row ?? (one.classList.contains("node") ? one.id : "") : "");
-const isKept = (one, name) => name === "aria-busy" || (name === "title" && one.matches("time")) || (name === "open" && one.matches("details")) || (name === "class" && one.matches("[data-tree]"));
+const KEPT = { title: "time", open: "details", class: "[data-tree]", hidden: ".node > ul", "aria-expanded": ".node:has(> ul[hidden]) > .node-row > .toggle" };
+const isKept = (one, name) => name === "aria-busy" || (name in KEPT && one.matches(KEPT[name]));
 const isSame = (old, fresh) => old.nodeName === fresh.nodeName && keyOf(old) === keyOf(fresh) && old.dataset?.dialog === fresh.dataset?.dialog;
 
 // The rows of a part, by their keys.

@@ -132,16 +132,24 @@ function close(view, node) {
   remember(view);
 }
 
-// Keeps the open nodes in the address, so that the page looks the same after reloading it or coming back to it.
+// Keeps the open nodes in the address, so that the page looks the same after reloading it or coming back to it. Updates also have the
+// closed nodes below which something is ticked: without them, the ticks would go.
 function remember(view) {
   const opened = view.rows().filter(isOpen).map((node) => node.dataset.id);
+  const ticked = [...view.list.querySelectorAll(".node:has(> ul :checked)")].map((node) => node.dataset.id);
+  const updated = [...new Set([...opened, ...ticked])];
   view.changes += 1;
-  if (opened.length > view.mostOpen) view.isLonger = true;
+  if (updated.length > view.mostOpen) view.isLonger = true;
+  history.replaceState(null, "", addressWith(opened.slice(0, view.mostOpen)));
+  document.querySelector("main").dataset.liveFrom = addressWith(updated);
+}
+
+function addressWith(opened) {
   const address = new URL(location.href);
   address.hash = "";
-  if (opened.length) address.searchParams.set("open", opened.slice(0, view.mostOpen).join(","));
+  if (opened.length) address.searchParams.set("open", opened.join(","));
   else address.searchParams.delete("open");
-  history.replaceState(null, "", address.href.replaceAll("%2C", ","));
+  return address.href.replaceAll("%2C", ",");
 }
 
 function walk(view, event) {

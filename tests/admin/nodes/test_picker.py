@@ -90,3 +90,14 @@ def test_a_page_says_that_more_letters_are_needed_if_none_of_the_first_matches_c
     assert "No matches." not in shown
     assert "No matches." in page_text(_search(admin, f"/forums/{here}/move", "xyzzy"))
     assert "Garden tools" in page_text(_search(admin, f"/forums/{here}/move", "garden tool"))
+
+
+@pytest.mark.parametrize("action", ["search", "preview.description"])
+def test_a_chosen_node_that_was_deleted_meanwhile_is_not_silently_replaced_by_the_top_level(
+    admin: Visitor, run: Run, action: str
+) -> None:
+    parent = run("forums.create", name="Garden")["id"]
+    form = find_form(admin.get(f"/forums/new?parentId={parent}"), "/new")
+    assert "already been deleted" not in page_text(admin.post("/forums/new", form.filled(_action=action)))
+    run("forums.delete", parent)
+    assert "This forum has already been deleted." in page_text(admin.post("/forums/new", form.filled(_action=action)))

@@ -10,6 +10,7 @@ from trellis.admin.nodes.names import path_above
 from trellis.admin.page import PageRequest
 from trellis.admin.submitted import ACTION
 from trellis.core.nodes import NodeKind
+from trellis.sentences import say
 
 SEARCH: Final = "_search."  # before a picker's name: what was typed into its search
 _SEARCHED: Final = "_searched."  # the search that found its options
@@ -73,6 +74,8 @@ async def build_picker(  # noqa: PLR0913  # a picker is declared in one call
     chosen = await _find_chosen(request, kind, value)
     if chosen is not None:
         found = (chosen, *(option for option in found if option.id != chosen.id))
+    elif read_id(value) is not None:  # without a notice, the form would be sent with no node, mostly for the top level
+        fault = fault or say("This {singular} has already been deleted.", singular=kind.singular)
     return Picker(
         name=name,
         label=label,

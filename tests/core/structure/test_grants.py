@@ -88,6 +88,15 @@ def test_what_only_the_panel_makes_is_not_made_by_a_key(gate: Gate, database: Da
     assert missing == {"groups": "groups.create", "blogs": "blogs.list"}[section]
 
 
+def test_nobody_is_sent_to_grant_what_no_key_can_be_granted(gate: Gate) -> None:
+    wanted = {"format": "trellis/1", "name": "site", "groups": [{"externalId": "x", "name": "X"}]}
+    with pytest.raises(Refused) as refused:
+        ask(gate, "structure.apply", READS | WRITES, document=wanted)
+    assert refused.value.detail == (
+        "No key can be granted groups.create. An administrator can do this in the panel or at the terminal."
+    )
+
+
 def test_what_a_key_may_not_list_is_left_out_of_an_export(gate: Gate, run: Run) -> None:
     run("blogs.create", name="Diary")
     run("categories.create", name="Files")

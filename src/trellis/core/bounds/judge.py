@@ -71,8 +71,14 @@ def judge_end(actor: Holder, operation: str, now: str) -> None:
         )
 
 
-def refuse_not_granted(actor: Holder, missing: str, named: str = "") -> Refused:
-    """Return the refusal of a call that its key has not been granted. `named` describes what is missing, if not one operation."""
+def refuse_not_granted(actor: Holder, missing: str, named: str = "", *, can_be: bool = True) -> Refused:
+    """Return the refusal of a call that its key has not been granted. `named` describes what is missing, if not one operation.
+
+    `can_be` says whether a key can be granted it at all.
+    """
+    if not can_be:
+        detail = say("No key can be granted {named}. An administrator can do this in the panel or at the terminal.", named=missing)
+        return Refused("NO_PERMISSION", detail, facts={"missingOperation": missing})
     named = named or missing
     typed = f"'{missing}'" if "*" in missing else missing
     return Refused(

@@ -43,7 +43,7 @@ class Calls:
         elif not operation.access.is_open:
             for needed in operation.needed:
                 if not actor.may(needed):
-                    raise refuse_not_granted(actor, needed)
+                    raise refuse_not_granted(actor, needed, can_be=needed in self.environment.grantable)
                 if actor.bounds:
                     judge_end(actor, needed, self.now())
         return operation

@@ -32,11 +32,12 @@ def token(text: str) -> dict[str, str]:
     return {"Idempotency-Key": text}
 
 
-def same(first: httpx.Response, again: httpx.Response) -> bool:
+def same(
+    first: httpx.Response, again: httpx.Response, told: tuple[str, ...] = ("location", "etag", "event", "content-type")
+) -> bool:
     """Return whether an answer is the first one, byte for byte, and says so."""
     assert first.status_code == 201, first.text
     assert "idempotent-replayed" not in first.headers
-    told = ("location", "etag", "content-type")
     return (
         (again.status_code, again.content) == (201, first.content)
         and again.headers.get("idempotent-replayed") == "true"
@@ -74,6 +75,17 @@ def test_the_answer_survives_a_restart_and_is_known_to_every_worker(
     first = api.post(FORUMS, BODY, headers=token("a-1"))
     with database.unchanged():
         assert same(first, other_worker.post(FORUMS, BODY, headers=token("a-1")))
+
+
+def test_whoever_missed_the_answer_to_a_batch_learns_its_change_set(api: ApiClient, database: DatabaseState) -> None:
+    batch = {"operations": [{"operation": "forums.create", "body": BODY}] * 2}
+    first = api.post("/core/batch", batch, headers=token("b-1"))
+    with database.unchanged():
+        again = api.post("/core/batch", batch, headers=token("b-1"))
+    assert again.headers["idempotent-replayed"] == "true"
+    assert [again.headers[name] for name in ("change-set-id", "event")] == [first.headers["change-set-id"], first.headers["event"]]
+    undone = api.post(f"/core/changesets/{again.headers['change-set-id']}/restore").json()
+    assert undone["undoneCount"] == 2
 
 
 def gone(answer: httpx.Response) -> dict[str, Any]:
@@ -166,7 +178,7 @@ def test_an_answer_kept_by_an_earlier_version_is_still_replayed(api: ApiClient, 
         tx.connection.execute(sa.update(idempotent_responses).values({column: tx.encode(kept["$response"])}))
 
     gate.store.write(strip).result(30)
-    assert same(first, api.post(FORUMS, BODY, headers=token("a-1")))
+    assert same(first, api.post(FORUMS, BODY, headers=token("a-1")), ("location", "etag", "content-type"))
     assert "id" not in read_refusal(api.post(FORUMS, {"name": "Else"}, headers=token("a-1")), 422, "IDEMPOTENCY_KEY_REUSED")
     event = int(api.delete(f"{FORUMS}/{first.json()['id']}").headers["event"])
     assert gone(api.post(FORUMS, BODY, headers=token("a-1")))["event"] == event

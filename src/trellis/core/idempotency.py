@@ -15,6 +15,8 @@ from trellis.store.engine import Transaction
 _OPERATION: Final = "$operation"
 _RESPONSE: Final = "$response"
 _PROPOSAL: Final = "$proposal"  # in place of _RESPONSE if the response is a proposal
+_EVENT: Final = "$event"
+_CHANGE_SET: Final = "$changeSet"
 
 
 class StillRunning(Refused):
@@ -37,13 +39,23 @@ class Created(NamedTuple):
     batch_index: int | None = None
 
 
+class WriteDone(NamedTuple):
+    """What a write did: the verb that was carried out, the last event that it recorded, and the change set of its events."""
+
+    verb: Verb | None
+    event: int | None
+    change_set: int | None
+
+
 class Kept(NamedTuple):
-    """What was kept of the first request with a key. `operation` is None if that is not known."""
+    """What was kept of the first request with a key. What is None is not known, or there is none."""
 
     fingerprint: str
     operation: str | None
     response: Any
     is_proposal: bool
+    event: int | None = None
+    change_set: int | None = None
 
 
 FindFate = Callable[[Created], Fate | None]  # returns what has become of a record; None if the caller may not create one
@@ -62,11 +74,11 @@ def find_kept(tx: Transaction, key: int, token: str, fingerprint: str, since: st
     if of != fingerprint and at < since:
         return None
     members = stored if isinstance(stored, Mapping) else {}
-    if _PROPOSAL in members:
-        return Kept(of, members.get(_OPERATION), members[_PROPOSAL], is_proposal=True)
-    if _OPERATION in members:
-        return Kept(of, members[_OPERATION], members[_RESPONSE], is_proposal=False)
-    return Kept(of, None, stored, is_proposal=False)
+    if _OPERATION not in members and _PROPOSAL not in members:
+        return Kept(of, None, stored, is_proposal=False)
+    is_proposal = _PROPOSAL in members
+    response = members[_PROPOSAL if is_proposal else _RESPONSE]
+    return Kept(of, members.get(_OPERATION), response, is_proposal, members.get(_EVENT), members.get(_CHANGE_SET))
 
 
 def find_same(tx: Transaction, key: int, call: Call, since: str) -> Any:
@@ -75,18 +87,16 @@ def find_same(tx: Transaction, key: int, call: Call, since: str) -> Any:
     return None if kept is None or kept.fingerprint != call.fingerprint or kept.is_proposal else kept.response
 
 
-def keep(
-    tx: Transaction, call: Call, operation: Operation, verb: Verb | None, response: Any, at: str, catalogue: Catalogue
-) -> bool:
+def keep(tx: Transaction, call: Call, operation: Operation, done: WriteDone, response: Any, at: str, catalogue: Catalogue) -> bool:
     """Keep the response of a write under the key and the token of its call; return whether it was kept. It must contain no secret.
 
     The response of a batch that only read is not kept: repeating it does no harm, and a key that may only read must not fill the
     disk.
     """
-    member = _PROPOSAL if verb is not None and verb.records_at else _RESPONSE
+    member = _PROPOSAL if done.verb is not None and done.verb.records_at else _RESPONSE
     if member == _RESPONSE and operation.results_in and not _has_written(operation, response, catalogue):
         return False
-    kept = {_OPERATION: operation.name, member: response}
+    kept = {_OPERATION: operation.name, member: response, _EVENT: done.event, _CHANGE_SET: done.change_set}
     idempotency.save_response(tx, call.actor.id or 0, call.token or "", call.fingerprint, kept, at)
     return True
 

@@ -23,7 +23,7 @@ from trellis.core.events import Recorder, refuse_overdue
 from trellis.core.fields import Input, format_timestamp, shift_timestamp
 from trellis.core.gate.ahead import digest_passwords, find_password_calls, read_ahead
 from trellis.core.gate.calls import Calls
-from trellis.core.idempotency import Created, find_kept, find_same, keep, refuse_running, replay
+from trellis.core.idempotency import Created, WriteDone, find_kept, find_same, keep, refuse_running, replay
 from trellis.core.operation import DRY_RUN, Call, Environment, Fate, Operation
 from trellis.core.passwords import Lanes, chain, check_number, has_password
 from trellis.core.verbs import Verb
@@ -245,9 +245,10 @@ class Gate:
         if kept is not None:
             find_fate = partial(self._find_fate, tx, call)
             value, verb = replay(kept, operation, call.fingerprint, self.catalogue, find_fate)
-            return Result(value, replayed=True, verb=verb)
+            return Result(value, kept.event, replayed=True, verb=verb, change_set=kept.change_set)
         result, storable = self._run_write(operation, call, given, tx)
-        return result if keep(tx, call, operation, result.verb, storable, self.now(), self.catalogue) else _end(result)
+        done = WriteDone(result.verb, result.event, result.change_set)
+        return result if keep(tx, call, operation, done, storable, self.now(), self.catalogue) else _end(result)
 
     def _find_fate(self, tx: Transaction, call: Call, created: Created) -> Fate | None:
         """Return what has become of a record that an earlier call created; None if the caller may no longer create one."""

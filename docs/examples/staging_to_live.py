@@ -4,7 +4,7 @@ Usage: python3 staging_to_live.py export structure.yaml             from staging
        python3 staging_to_live.py plan structure.yaml plan.json     at live: print what would change, as Markdown; write the plan
        python3 staging_to_live.py apply structure.yaml plan.json    at live: do what the plan says and nothing else
 plan ends with 0 if there is nothing to do, 2 if there are changes, 1 if it was refused. Nodes that the document does not have are
-deleted, at most TRELLIS_MAX_DELETES of them (10 by default).
+deleted, at most MAX_DELETES of them (10 by default).
 Groups are made and changed in the panel and at the terminal only: give them the same external ids in both communities.
 The environment: API_URL, such as https://community.example/api, and API_KEY. The key needs *.list, and structure.export,
 structure.plan or structure.apply; to apply, also the grants for what is to change, such as forums.create.
@@ -38,7 +38,7 @@ def call(method: str, path: str, body: object = None) -> bytes:
 
 def send(path: str, file: Path, **more: object) -> Any:
     document = [{"file": file.name, "content": file.read_text(encoding="utf-8")}]
-    deletes = int(os.environ.get("TRELLIS_MAX_DELETES", "10"))
+    deletes = int(os.environ.get("MAX_DELETES", "10"))
     return json.loads(call("POST", path, {"document": document, "prune": True, "maxDeletes": deletes, **more}))
 
 

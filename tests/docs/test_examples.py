@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,14 @@ def run_example(name: str, *arguments: object, folder: Path, url: str, key: str)
     environment = os.environ | {"API_URL": f"{url}/api", "API_KEY": key}
     command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_what_an_example_reads_from_the_environment_does_not_keep_the_command_from_starting() -> None:
+    programs = [file.read_text(encoding="utf-8") for file in EXAMPLES.glob("*.[pt][ys]")]
+    assert len(programs) > 3
+    read = {name for text in programs for name in re.findall(r"\benv(?:iron)?\b[^A-Z\n]*([A-Z][A-Z_]+)", text)}
+    assert {"API_URL", "MAX_DELETES"} <= read
+    assert not {name for name in read if name.startswith("TRELLIS_")}, "the command refuses to start with any that is no setting"
 
 
 @pytest.fixture

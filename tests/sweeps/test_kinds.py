@@ -52,6 +52,20 @@ def test_what_get_answers_can_be_posted_back_over_rest_byte_for_byte(api: ApiCli
             assert (answer.status_code, answer.content, answer.headers["etag"]) == (200, got.content, got.headers["etag"])
 
 
+def test_a_record_of_a_list_with_all_that_it_can_include_can_be_posted_back(
+    api: ApiClient, run: Run, database: DatabaseState
+) -> None:
+    trees = [kind for kind in OVER_REST if kind.tree]
+    assert len(trees) > 1
+    for kind in trees:
+        fully(kind, run)
+        records = api.get(f"{kind.path}?include=childCount").json()["results"]
+        assert all("childCount" in record for record in records)
+        with database.unchanged():
+            answers = [api.post(f"{kind.path}/{record['id']}", record) for record in records]
+        assert [answer.status_code for answer in answers] == [200] * len(records)
+
+
 def test_each_record_of_a_list_is_the_record_that_get_answers(api: ApiClient, run: Run) -> None:
     visited = 0
     for kind in KINDS:

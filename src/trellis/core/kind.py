@@ -37,6 +37,8 @@ _INHERIT = Field(
     for_agents=False,
 )
 
+_CHILD_COUNT = Field("childCount", Integer(), "How many children it has; only with `include=childCount`.", read_only=True)
+
 Values = Mapping[str, Any]
 Rule = Callable[[Values], Iterable[Fault]]
 
@@ -305,10 +307,15 @@ class NodeKind:
             ),
         )
 
+    @property
+    def included(self) -> tuple[Field, ...]:
+        """The fields that the records of a list have only if they are asked for."""
+        return (_CHILD_COUNT,) if self.tree else ()
+
     @cached_property
     def accepted(self) -> tuple[Field, ...]:
         """The fields that create and update accept: the writable ones, and the read-only ones, which they ignore."""
-        readable = tuple(f for f in self.response_fields if f.read_only)
+        readable = tuple(f for f in (*self.response_fields, *self.included) if f.read_only)
         writable = (
             self.name_field,
             self.external_id_field,

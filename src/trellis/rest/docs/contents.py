@@ -116,7 +116,7 @@ def _section(group: list[Route], base_url: str) -> ResourceView:
             group[0].operation.resource, title, "Trellis", singular, doc, fields, record or entries[0].answer, entries
         )
     answered = any(route.verb.response is not Response.NULL for route in group)
-    fields = tuple(_row(field) for field in kind.response_fields) if answered else ()
+    fields = tuple(_row(field) for field in (*kind.response_fields, *kind.included)) if answered else ()
     return ResourceView(kind.name, kind.title, kind.application, kind.singular, kind.doc, fields, _record(group), entries)
 
 

@@ -99,8 +99,7 @@ def capitals(words: str) -> str:
 def record(kind: NodeKind) -> Schema:
     """Return the schema of a kind's record as it is returned."""
     schema: Schema = {"description": kind.doc} | build_object(kind.response_fields, capitals(kind.singular))
-    if kind.tree:
-        schema["properties"]["childCount"] = _COUNT | {"description": "How many children it has; only with `include=childCount`."}
+    schema["properties"] |= {field.name: _COUNT | {"description": field.doc} for field in kind.included}
     return schema
 
 

@@ -122,6 +122,16 @@ def test_what_was_deleted_with_something_else_is_gone_too(api: ApiClient) -> Non
     assert gone(again) == {"resource": "forums", "id": copy.json()["id"], "event": event}
 
 
+def test_the_answer_to_an_apply_stands_whatever_has_become_of_its_records(api: ApiClient, database: DatabaseState) -> None:
+    wanted = {"document": {"format": "trellis/1", "name": "site", "forums": [{"externalId": "a", "name": "A"}]}}
+    first = api.post("/core/structure/apply", wanted, headers=token("s-1"))
+    api.delete(f"{FORUMS}/external/a")
+    with database.unchanged():
+        again = api.post("/core/structure/apply", wanted, headers=token("s-1"))
+    assert (again.status_code, again.content) == (200, first.content)
+    assert (again.headers["idempotent-replayed"], again.headers["event"]) == ("true", first.headers["event"])
+
+
 def test_so_is_a_webhook(api: ApiClient) -> None:
     body = {"url": "https://hooks.example/x", "events": ["*"]}
     made = api.post("/core/webhooks", body, headers=token("a-1")).json()["id"]

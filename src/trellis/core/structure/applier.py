@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import Any, Final
 
 from trellis.core.operation import Call, Context, Outcome, run_together
@@ -13,7 +13,8 @@ from trellis.core.verbs import UPDATE, Verb
 from trellis.errors import Refused
 from trellis.store import events, nodes, signing
 
-_NOT_GRANTED: Final = frozenset((403, 429))  # statuses of refusals that no change of the document can avoid
+_FORBIDDEN: Final = frozenset((403,))
+_NOT_GRANTED: Final = _FORBIDDEN | {429}  # statuses of refusals that no change of the document can avoid
 
 _NAMING: Final = frozenset(("parentId", "after"))  # members of an input that name a node
 
@@ -56,7 +57,8 @@ class Applier:
         """Run the queued updates."""
         node_calls = [*self._waiting.values()]
         self._waiting.clear()
-        if len(node_calls) < 2 or self._run_together(node_calls, UPDATE) is None:
+        # Updates that change nothing are no uses of a grant, so that there may be enough uses for them one by one.
+        if len(node_calls) < 2 or self._run_together(node_calls, UPDATE, _FORBIDDEN) is None:
             for node_call in node_calls:
                 self._run(node_call, UPDATE)
 
@@ -111,11 +113,12 @@ class Applier:
         self._note_outcome(node_call, call, outcome, drifts)
         return outcome
 
-    def _run_together(self, node_calls: Sequence[NodeCall], verb: Verb) -> list[Outcome] | None:
+    def _run_together(
+        self, node_calls: Sequence[NodeCall], verb: Verb, final: Container[int] = _NOT_GRANTED
+    ) -> list[Outcome] | None:
         calls = [self._build_call(node_call, verb) for node_call in node_calls]
         drifts = find_drifts(self._context, node_calls, self.call.managed_by, self.revision)
-        # Updates that change nothing are no uses of a grant, so that there may be enough uses for them one by one.
-        outcomes = run_together(self._context, calls, _NOT_GRANTED - {429} if verb is UPDATE else _NOT_GRANTED)
+        outcomes = run_together(self._context, calls, final)
         for node_call, call, outcome in zip(node_calls, calls, outcomes or (), strict=outcomes is not None):
             self.needed.add(call.operation)
             self._note_outcome(node_call, call, outcome, drifts)

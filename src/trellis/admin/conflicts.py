@@ -23,6 +23,14 @@ class Conflict(Exception):
         self.record = record
 
 
+def carry_version(request: PageRequest, current: str, *, is_conflict: bool) -> str:
+    """Return the version for a form that is shown: `current`, or the one that it was sent with if it was refused for another fault.
+
+    Then what had changed before is still noticed when it is sent again.
+    """
+    return ("" if is_conflict else request.form.get(VERSION, "")) or current
+
+
 async def fetch_last_events(request: PageRequest, resource: str, number: int, limit: int) -> list[dict[str, Any]]:
     """Return the last events of a record, the newest first. Raises Refused."""
     about = {"resource": resource, "resourceId": number, "order": "newest", "limit": limit}

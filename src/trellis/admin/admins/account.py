@@ -10,7 +10,7 @@ from trellis.admin.admins.appearance import build_view_form
 from trellis.admin.admins.checking import CheckResult, check_login, clear_failed_attempts
 from trellis.admin.admins.sessions import end_session as end_one
 from trellis.admin.admins.sessions import fetch_sessions
-from trellis.admin.conflicts import VERSION, compare_settings
+from trellis.admin.conflicts import VERSION, carry_version, compare_settings
 from trellis.admin.forms import Form
 from trellis.admin.page import CHOOSE, FIRST_STEPS, Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -46,7 +46,6 @@ async def show(request: PageRequest, form: Form | None = None, mail: Form | None
     """Show the account, or one of its forms again."""
     form = form or _form(request)
     me = await request.fetch("admins.get", target=request.signed_in.id)
-    shown = request.form.get(VERSION, "") if mail is not None and not is_conflict else None
     wanted = me["mailedAlarms"] if mail is None else request.form.all(_ALARMS)
     return request.page(
         "account.html",
@@ -57,7 +56,7 @@ async def show(request: PageRequest, form: Form | None = None, mail: Form | None
         view=build_view_form(request),
         identities=me["identities"],
         mail=(mail or _mail_form(me)) if request.gate.environment.has_mail else None,
-        version=fields_version(me, _OF_MAIL) if shown is None else shown,
+        version=carry_version(request, fields_version(me, _OF_MAIL), is_conflict=is_conflict),
         theirs=_compare_mail(mail, me, wanted) if mail is not None and is_conflict else None,
         mailed=[(rule.name, rule.label, rule.name in wanted or ALL in wanted) for rule in ALARMS],
     )

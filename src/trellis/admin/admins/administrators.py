@@ -8,7 +8,7 @@ from starlette.responses import Response
 from trellis.admin.admins.roles import describe_role
 from trellis.admin.admins.sessions import fetch_admin, fetch_sessions
 from trellis.admin.confirm import Confirmation
-from trellis.admin.conflicts import VERSION, compare_settings, fetch_last_events
+from trellis.admin.conflicts import VERSION, carry_version, compare_settings, fetch_last_events
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted, find_last_page
@@ -45,7 +45,6 @@ async def show(
 ) -> Response:
     """Show an administrator, with the forms that change them."""
     admin = await fetch_admin(request)
-    shown = request.form.get(VERSION, "") if form is not None and not is_conflict else None
     form = form or _build_form(admin)
     password = password or _build_password_form()
     may_list = is_allowed(request.catalogue.find("admins.sessions"), request.actor, admin["id"])
@@ -59,7 +58,7 @@ async def show(
         sessions=await fetch_sessions(request, admin["id"]) if may_list else [],
         mails=request.gate.environment.mails_links,
         form=form,
-        version=fields_version(admin, form.fields) if shown is None else shown,
+        version=carry_version(request, fields_version(admin, form.fields), is_conflict=is_conflict),
         theirs=compare_settings(form, admin, form.raw(), lambda _, value: value or say("none")) if is_conflict else None,
         password=password,
     )

@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.admins.sessions import fetch_admin
-from trellis.admin.conflicts import VERSION, compare_settings
+from trellis.admin.conflicts import VERSION, carry_version, compare_settings
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.core.admins import KINDS, ROLE
@@ -45,7 +45,6 @@ def describe_role(admin: Mapping[str, Any], titles: Mapping[str, str]) -> str:
 async def show(request: PageRequest, form: Form | None = None, *, is_conflict: bool = False) -> Response:
     """Ask for the role of an administrator. Requires that the password was entered recently."""
     admin = await fetch_admin(request)
-    shown = request.form.get(VERSION, "") if form is not None and not is_conflict else None
     form = form or build_role_form(request, admin)
     title = say("The role of {name}", name=isolate(admin["name"]))
     return request.page(
@@ -54,7 +53,7 @@ async def show(request: PageRequest, form: Form | None = None, *, is_conflict: b
         title=title,
         admin=admin,
         form=form,
-        version=fields_version(admin, form.fields) if shown is None else shown,
+        version=carry_version(request, fields_version(admin, form.fields), is_conflict=is_conflict),
         theirs=_compare(request, form, admin) if is_conflict else None,
     )
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from trellis.admin.conflicts import VERSION, compare_settings
+from trellis.admin.conflicts import VERSION, carry_version, compare_settings
 from trellis.admin.filters.saved import OPENED
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
@@ -73,7 +73,6 @@ def _form(request: PageRequest, values: Mapping[str, Any] | None = None, fields:
 async def edit(request: PageRequest, form: Form | None = None, *, is_conflict: bool = False) -> Response:
     """Show the form that renames a filter, shares it, or deletes it."""
     saved = await _fetch(request)
-    shown = request.form.get(VERSION, "") if form is not None and not is_conflict else None
     form = form or _form(request, saved)
     return request.page(
         "filters/form.html",
@@ -83,7 +82,7 @@ async def edit(request: PageRequest, form: Form | None = None, *, is_conflict: b
         hidden={},
         to=f"{_HERE}/{saved['id']}/edit",
         saved=saved,
-        version=fields_version(saved, form.fields) if shown is None else shown,
+        version=carry_version(request, fields_version(saved, form.fields), is_conflict=is_conflict),
         theirs=compare_settings(form, saved, form.raw(), lambda _, value: value) if is_conflict else None,
         back="filters",
     )

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from trellis.admin.chart import build_chart
 from trellis.admin.confirm import Confirmation
-from trellis.admin.conflicts import VERSION, compare_settings, find_saved
+from trellis.admin.conflicts import VERSION, carry_version, compare_settings, find_saved
 from trellis.admin.forms import Form
 from trellis.admin.keys.clients import build_snippets
 from trellis.admin.keys.form import KeyForm, build_reason_form, pressed_button
@@ -189,10 +189,9 @@ async def update(request: PageRequest) -> Response:
     """Change the key. Changes that allow it more require the password first."""
     key = await _fetch(request)
     form = KeyForm(GrantGrid(request.catalogue), key=key, typed=request.form, clock=request.clock)
-    shown = request.form.get(VERSION, "")
     if pressed_button(request.form) is not None:
-        return _show_form(request, key, form, shown)
-    expected = (shown or "-",)
+        return _show_form(request, key, form)
+    expected = (request.form.get(VERSION, "") or "-",)
     try:
         raw = form.settings()
         planned = await request.perform("keys.update", raw | {"dryRun": "1"}, key["id"], expected=expected)
@@ -205,7 +204,7 @@ async def update(request: PageRequest) -> Response:
             if saved is not None:
                 return _go_back(request, saved)
             return _show_form(request, key, form, theirs=await _compare(request, form, key))
-        return _show_form(request, key, form.add_refusal(refused), shown)
+        return _show_form(request, key, form.add_refusal(refused))
     return _go_back(request, result)
 
 
@@ -218,7 +217,6 @@ def _show_form(
     request: PageRequest,
     key: Mapping[str, Any],
     form: KeyForm,
-    version: str = "",
     theirs: tuple[tuple[str, str, str], ...] | None = None,
     wanted: str = "",
 ) -> Response:
@@ -230,7 +228,7 @@ def _show_form(
         form=form,
         theirs=theirs,
         wanted=wanted,
-        version=version or key_version(key),
+        version=carry_version(request, key_version(key), is_conflict=theirs is not None),
     )
 
 

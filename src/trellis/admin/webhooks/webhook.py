@@ -6,7 +6,7 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from trellis.admin.confirm import Confirmation
-from trellis.admin.conflicts import VERSION, Conflict, compare_settings, update_if_unchanged
+from trellis.admin.conflicts import Conflict, carry_version, compare_settings, update_if_unchanged
 from trellis.admin.forms import Form
 from trellis.admin.page import Page, PageRequest
 from trellis.admin.submitted import Submitted
@@ -73,7 +73,7 @@ async def update(request: PageRequest) -> Response:
         theirs = _compare(request, form, conflict.record)
         return _show_form(request, {**webhook, **conflict.record}, form, theirs=theirs)
     except Refused as refused:
-        return _show_form(request, webhook, form.add_refusal(refused), version=request.form.get(VERSION, ""))
+        return _show_form(request, webhook, form.add_refusal(refused))
     return request.redirect(f"/webhooks/{webhook['id']}", say("Saved.") if result.event else say("Nothing was changed."))
 
 
@@ -83,7 +83,6 @@ def _show_form(
     form: WebhookForm,
     *,
     theirs: tuple[tuple[str, str, str], ...] | None = None,
-    version: str = "",
 ) -> Response:
     return request.page(
         "webhooks/edit.html",
@@ -92,7 +91,7 @@ def _show_form(
         webhook=webhook,
         form=form,
         theirs=theirs,
-        version=version or webhook_version(webhook),
+        version=carry_version(request, webhook_version(webhook), is_conflict=theirs is not None),
     )
 
 

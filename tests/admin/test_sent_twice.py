@@ -2,13 +2,12 @@
 
 import re
 from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import pyotp
 import pytest
 
+from tests.admin.authenticator_app import add_app
 from tests.admin.conftest import LOGIN, PASSWORD, Visitor, page_text, unreachable_after_writing
 from tests.admin.everything import KIND
 from tests.admin.html_forms import find_form, read_forms
@@ -18,7 +17,6 @@ from tests.fixture_types import Events, Run
 from trellis.admin.app import Panel
 from trellis.admin.many.actions import ACTIONS
 from trellis.admin.submitted import CSRF
-from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
 from trellis.settings import Settings
 
@@ -61,9 +59,7 @@ def _invite(run: Run, _: Gate) -> None:
 
 def _set_up_app(run: Run, gate: Gate) -> None:
     (session,) = run("admins.sessions", 1)
-    setup = set_up_app(gate, 1, LOGIN)
-    code = pyotp.TOTP(setup.secret).at(datetime.fromisoformat(gate.now()))
-    run("admins.set_authenticator", 1, salt=setup.salt, code=code, session=session["id"])
+    add_app(run, gate, 1, LOGIN, session=session["id"])
 
 
 def _make_webhook_off(run: Run, gate: Gate) -> None:

@@ -3,9 +3,9 @@
 import threading
 from typing import Any, Final
 
-import pyotp
 import pytest
 
+from tests.admin.authenticator_app import add_app
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import find_form
 from tests.fixture_types import Clock, Events, Run
@@ -13,7 +13,7 @@ from trellis.admin.admins import checking
 from trellis.admin.admins.sessions import device_name
 from trellis.admin.runner import Runner
 from trellis.core.admins import Credentials, Proven, check_password
-from trellis.core.factors import Evidence, check_second_step, set_up_app
+from trellis.core.factors import Evidence, check_second_step
 from trellis.core.gate import Gate, Result
 from trellis.core.operation import Call
 from trellis.errors import Refused
@@ -56,16 +56,13 @@ def test_a_password_that_is_reset_while_it_is_checked_signs_nobody_in(
         run("admins.set_password", mira, password="another long password")
         return proven
 
-    setup = set_up_app(gate, mira, LOGIN)
-    if has_factor:
-        run("admins.set_authenticator", mira, salt=setup.salt, code=pyotp.TOTP(setup.secret).at(int(clock.at.timestamp())))
-        clock.move(minutes=5)
+    app = add_app(run, gate, mira, LOGIN) if has_factor else None
+    clock.move(minutes=5)
     monkeypatch.setattr(checking, "check_password", check)
     somebody = visitor()
     response = somebody.sign_in()
-    if has_factor:
-        code = pyotp.TOTP(setup.secret).at(int(clock.at.timestamp()))
-        response = somebody.post("/sign-in/code", find_form(response, "/sign-in/code").filled(code=code))
+    if app is not None:
+        response = somebody.post("/sign-in/code", find_form(response, "/sign-in/code").filled(code=app.at(clock.at)))
     assert (response.status_code, "incorrect" in page_text(response)) == (403, True)
     assert run("admins.sessions", mira) == []
 
@@ -80,13 +77,12 @@ def test_a_password_that_is_reset_after_the_code_was_checked_signs_nobody_in(
         return found
 
     run("admins.create", name="Ada", login="ada", password=PASSWORD)
-    setup = set_up_app(gate, mira, LOGIN)
-    run("admins.set_authenticator", mira, salt=setup.salt, code=pyotp.TOTP(setup.secret).at(int(clock.at.timestamp())))
+    app = add_app(run, gate, mira, LOGIN)
     clock.move(minutes=5)
     monkeypatch.setattr(checking, "check_second_step", check)
     somebody = visitor()
     form = find_form(somebody.sign_in(), "/sign-in/code")
-    response = somebody.post("/sign-in/code", form.filled(code=pyotp.TOTP(setup.secret).at(int(clock.at.timestamp()))))
+    response = somebody.post("/sign-in/code", form.filled(code=app.at(clock.at)))
     assert response.headers["location"] == "/admin"
     assert somebody.get("").headers["location"].startswith("/admin/sign-in")
     assert run("admins.sessions", mira) == []

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any, Protocol
 from urllib.parse import parse_qs, quote_plus, urlsplit
 
-import pyotp
 import pytest
 from joserfc import jwt
 from joserfc.jwk import OctKey, RSAKey
 
+from tests.admin.authenticator_app import add_app
 from tests.admin.conftest import LOGIN, PASSWORD, MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import find_form, read_forms
 from tests.conftest import NewSettings
@@ -20,7 +20,6 @@ from tests.wait import wait_until
 from trellis.admin.admins import sign_on as pages
 from trellis.admin.admins.checking import CheckResult
 from trellis.core.admins import Proven, find_failed_sign_ins
-from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import SecondFactorPolicy
 from trellis.errors import Refused
@@ -287,19 +286,14 @@ def test_a_second_factor_here_is_asked_for_unless_one_was_shown_there(
     ada = visitor()
     sign_on(ada)
     (known,) = run("admins.list")["results"]
-    setup = set_up_app(gate, known["id"], known["login"])
-
-    def code() -> str:
-        return pyotp.TOTP(setup.secret).at(int(clock.at.timestamp()))
-
-    run("admins.set_authenticator", known["id"], salt=setup.salt, code=code())
+    app = add_app(run, gate, known["id"], known["login"])
     other = visitor()
     asked = sign_on(other)
     assert "Code" in page_text(asked)
     wrong = other.post("/sign-on/code", find_form(asked, "/sign-on/code").filled(code="000000"))
     assert wrong.status_code == 403
     clock.move(seconds=60)
-    form = find_form(wrong, "/sign-on/code").filled(code=code())
+    form = find_form(wrong, "/sign-on/code").filled(code=app.at(clock.at))
     token = other.csrf
     assert other.post("/sign-on/code", form, csrf="0" * 64).status_code == 409
     right = other.post("/sign-on/code", form, csrf=token)
@@ -324,9 +318,7 @@ def test_a_code_that_is_sent_twice_by_one_form_signs_in_once_and_is_not_called_w
 ) -> None:
     sign_on(visitor())
     (known,) = run("admins.list")["results"]
-    setup = set_up_app(gate, known["id"], known["login"])
-    app = pyotp.TOTP(setup.secret)
-    run("admins.set_authenticator", known["id"], salt=setup.salt, code=app.at(clock.at))
+    app = add_app(run, gate, known["id"], known["login"])
     clock.move(minutes=1)
     ada = visitor()
     form = find_form(sign_on(ada, start="/sign-on?next=/admin/forums"), "/sign-on/code").filled(code=app.at(clock.at))
@@ -355,9 +347,7 @@ def test_a_code_that_confirms_and_is_sent_twice_by_one_form_confirms_once_and_is
     ada = visitor()
     sign_on(ada)
     (known,) = run("admins.list")["results"]
-    setup = set_up_app(gate, known["id"], known["login"])
-    app = pyotp.TOTP(setup.secret)
-    run("admins.set_authenticator", known["id"], salt=setup.salt, code=app.at(clock.at), session=run("admins.sessions", 1)[0]["id"])
+    app = add_app(run, gate, known["id"], known["login"], session=run("admins.sessions", 1)[0]["id"])
     clock.move(minutes=16)
     asked = sign_on(ada, start="/confirm-password/sign-on?next=/admin/administrators/new")
     form, before = find_form(asked, "/sign-on/code").filled(code=app.at(clock.at)), len(events())
@@ -383,8 +373,7 @@ def test_groups_of_before_do_not_come_back_with_a_second_factor_that_waited(
     run("admins.create", name="Mira Holm", login=LOGIN, password=PASSWORD)
     sign_on(visitor())
     known = run("admins.list")["results"][-1]
-    setup = set_up_app(gate, known["id"], known["login"])
-    run("admins.set_authenticator", known["id"], salt=setup.salt, code=pyotp.TOTP(setup.secret).at(int(clock.at.timestamp())))
+    app = add_app(run, gate, known["id"], known["login"])
     clock.move(minutes=1)
     waits = visitor()
     asked = sign_on(waits)
@@ -393,7 +382,7 @@ def test_groups_of_before_do_not_come_back_with_a_second_factor_that_waited(
     provider.claims = {"amr": ["pwd", "otp"]}
     assert sign_on(visitor()).status_code == 303
     assert run("admins.get", known["id"])["role"] == "auditor"
-    code = pyotp.TOTP(setup.secret).at(int(clock.at.timestamp()))
+    code = app.at(clock.at)
     late = waits.post("/sign-on/code", find_form(asked, "/sign-on/code").filled(code=code))
     assert "has already been used" in page_text(late)
     assert run("admins.get", known["id"])["role"] == "auditor"

@@ -4,15 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-import pyotp
 import pytest
 
+from tests.admin.authenticator_app import add_app
 from tests.admin.conftest import MakeVisitor, Visitor, page_text
 from tests.admin.html_forms import find_form, read_forms
 from tests.conftest import NewSettings
 from tests.fixture_types import Clock, Events, Run
 from tests.openid_provider import CLIENT, SECRET, OpenIdProvider
-from trellis.core.factors import set_up_app
 from trellis.core.gate import Gate
 from trellis.core.operation import GroupRole
 from trellis.settings import Settings
@@ -163,9 +162,7 @@ def test_whoever_is_invited_anew_and_has_a_second_factor_signs_in_with_both(
     visitor: MakeVisitor, provider: OpenIdProvider, gate: Gate, run: Run, clock: Clock, path: str
 ) -> None:
     come_back(ada := visitor(), provider.sign_in(leave(ada, path)))
-    setup = set_up_app(gate, 1, "ada")
-    app = pyotp.TOTP(setup.secret)
-    run("admins.set_authenticator", 1, salt=setup.salt, code=app.at(clock.at))
+    app = add_app(run, gate, 1, "ada")
     run("admins.unlink_identity", 1)
     again = f"/invitation/{run('admins.renew_invitation', 1)['link']}"
     clock.move(minutes=1)
